@@ -134,7 +134,7 @@ class Jiyi:
     name = "Jiyi"
 
     def __init__(self) -> None:
-        from apps.memory.embeddings.queries import embed_query
+        from apps.memory.vectors.queries import embed_query
 
         embed_query("warm-up", deadline=60)
         self._users: dict[tuple[str, str], User] = {}
@@ -150,8 +150,8 @@ class Jiyi:
         from apps.core.llm.embedding.local import LocalEmbedder
         from apps.core.llm.embedding.parts import split_text
         from apps.core.llm.embedding.types import fit
-        from apps.memory.atomic.services import create_atomic_memories
-        from apps.memory.atomic.types import AtomicDraft
+        from apps.memory.lifecycle import create_atomic_memories
+        from apps.memory.types import AtomicDraft
 
         user = self._users[table, person] = create_scratch_user(username=f"benchmark-{uuid.uuid4()}")
         drafts = [AtomicDraft(content=f"{row.speaker}: {row.text}", timestamp=row.timestamp) for row in rows]

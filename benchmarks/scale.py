@@ -35,7 +35,7 @@ from benchmarks.vectors import Matrix, embed_texts, mix_vectors
 
 if TYPE_CHECKING:
     from apps.accounts.models import User
-    from apps.memory.embeddings.queries import QueryEmbedding
+    from apps.memory.vectors.queries import QueryEmbedding
 
 # People whose memories stay as many from size to size: how fast they are found depends on the others' alone.
 STEADY = 4
@@ -95,7 +95,7 @@ class Growth:
     def __init__(self, *, users: int, pool: Matrix) -> None:
         from apps.accounts.models import User
         from apps.conversations.models import Session
-        from apps.memory.embeddings.active import list_models_in_use
+        from apps.memory.vectors.embedders import list_models_in_use
 
         self.users = User.objects.bulk_create(
             User(username=f"benchmark-{uuid.uuid4()}", is_active=False) for _ in range(users)
@@ -129,7 +129,7 @@ class Growth:
 
     def _copy(self, owners: Sequence[int], *, first: int) -> None:
         from apps.conversations.models import Session
-        from apps.memory.atomic.text import set_content
+        from apps.memory.kinds import ATOMIC
         from apps.memory.models import AtomicMemory
 
         sessions, memories = [], []
@@ -142,7 +142,7 @@ class Growth:
             self._sessions[owner] = session, used + 1
             times = {"timestamp": said_at, "create_time": said_at, "updated_at": said_at}
             memory = AtomicMemory(user=user, session_id=session.id, **times)
-            set_content(memory, make_sentence(number))
+            ATOMIC.assign(memory, {"content": make_sentence(number)})
             memories.append(memory)
         Session.objects.bulk_create(sessions)
         AtomicMemory.objects.bulk_create(memories)
@@ -178,7 +178,7 @@ def _without_vector_indexes() -> Iterator[None]:
     """Drop the indexes of vectors, which grow slowly row by row, and build them after the block."""
     from django.db import connection
 
-    from apps.memory.embeddings.indexing import index_large_collections
+    from apps.memory.vectors.indexing import index_large_collections
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexname, indexdef FROM pg_indexes WHERE strpos(indexdef, ' USING hnsw ') > 0")
@@ -233,7 +233,7 @@ def _search(growth: Growth, options: argparse.Namespace, *, numbers: Iterator[in
 
 
 def _embed(question: str) -> QueryEmbedding:
-    from apps.memory.embeddings.queries import embed_query
+    from apps.memory.vectors.queries import embed_query
 
     embedding = embed_query(question, deadline=60)
     assert embedding is not None
@@ -242,7 +242,7 @@ def _embed(question: str) -> QueryEmbedding:
 
 def _time_search(user: User, question: str) -> float:
     """Search as a turn does; returns the milliseconds, with embedding the question."""
-    from apps.memory.retrieval.atomic import retrieve_atomic_memories
+    from apps.memory.recall.atomic import retrieve_atomic_memories
 
     start = time.perf_counter()
     retrieve_atomic_memories(user=user, query=question, limit=LIMIT, query_embedding=_embed(question))
@@ -253,7 +253,7 @@ def _judge(user: User, embedding: QueryEmbedding) -> float:
     """Return the share of a person's `LIMIT` nearest memories that is among what is ranked, by the vector alone."""
     from django.db import connection
 
-    from apps.memory.retrieval.atomic.candidates import recall_atomic
+    from apps.memory.recall.columns import recall_atomic
 
     parameters = {"vector": embedding.sql, "user": user.pk, "model": embedding.model_id, "limit": LIMIT}
     with connection.cursor() as cursor:

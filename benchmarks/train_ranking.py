@@ -2,7 +2,7 @@
 
     python -m benchmarks.train_ranking FOLDER... [--ablate] [--dry-run]
 
-The score of a memory is linear in its features (`apps.memory.retrieval.atomic.features`). The weights are those under
+The score of a memory is linear in its features (`apps.memory.recall.features`). The weights are those under
 which the relevant memories of a query are likeliest, by a softmax over all of the person's memories (ListNet, Cao et
 al. 2007); a folder counts by the square root of its number of queries. The figures printed are cross-validated: five
 folds, leaving out whole people where a folder has at least five, else every fifth query. The weights written are
@@ -31,10 +31,9 @@ django.setup()
 
 from apps.core.beir import CorpusRow, Folder, InvalidFolder, read_folders  # noqa: E402 - Django has to be set up before
 from apps.core.text.bm25_terms import bm25_terms  # noqa: E402
-from apps.memory.retrieval.atomic.features import FEATURES, compute_features  # noqa: E402
-from apps.memory.retrieval.atomic.query import AtomicQuery, split_lines  # noqa: E402
-from apps.memory.retrieval.atomic.ranking import WEIGHTS_FILE  # noqa: E402
-from apps.memory.retrieval.atomic.types import AtomicRecall, AtomicRows, Floats, Integers  # noqa: E402
+from apps.memory.recall.atomic import WEIGHTS_FILE  # noqa: E402
+from apps.memory.recall.features import FEATURES, AtomicRecall, AtomicRows, Floats, Integers, compute_features  # noqa: E402  # noqa: E402
+from apps.memory.recall.query import AtomicQuery, split_lines  # noqa: E402
 from benchmarks.running import make_console  # noqa: E402
 from benchmarks.vectors import embed_texts  # noqa: E402
 

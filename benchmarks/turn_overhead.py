@@ -189,7 +189,7 @@ def create_memories(user: Any, number: int) -> None:
     """Give a user this many memories that the questions have words in common with."""
     from django.utils import timezone
 
-    from apps.memory.services import create_memory
+    from apps.memory.entries import create_memory
 
     for category, key, value in islice(_invent_memories(), number):
         create_memory(user=user, category=category, key=key, value=value, now=timezone.now())
@@ -203,8 +203,8 @@ def create_messages(user: Any, number: int) -> None:
     from django.utils import timezone
 
     from apps.conversations.models import Message, Session
-    from apps.memory.embeddings.indexing import index_large_collections
-    from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+    from apps.memory.vectors.indexing import index_large_collections
+    from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 
     texts = [make_sentence(each) for each in range(number)]
     for start in range(0, number, MESSAGES_OF_A_SESSION):

@@ -35,14 +35,11 @@ from apps.backup.postgresql import BackupError
 from apps.conversations.models import Session
 from apps.conversations.sessions import delete_sessions
 from apps.core.errors import NotFound
+from apps.memory.changes.records import Origin, changed_by
+from apps.memory.contexts.writing import delete_context
+from apps.memory.deletion import delete_memories
+from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
-from apps.memory.services import (
-    Origin,
-    changed_by,
-    forget_atomic_memories,
-    forget_context,
-    forget_memories,
-)
 from apps.profile.models import UserProfile
 from apps.profile.services import forget_profile
 from apps.summaries.models import SessionSummary
@@ -216,7 +213,7 @@ Forget = Callable[[User, Collection[UUID], datetime], object]
 
 def _forget_contexts(user: User, ids: Collection[UUID], now: datetime) -> None:
     for context_id in ids:
-        forget_context(user=user, context_id=context_id, now=now)
+        delete_context(user=user, context_id=context_id, now=now)
 
 
 def _forget_summaries(user: User, ids: Collection[UUID], now: datetime) -> None:
@@ -226,8 +223,11 @@ def _forget_summaries(user: User, ids: Collection[UUID], now: datetime) -> None:
 
 # The objects whose deletion leaves a record with their ID.
 _FORGET: dict[str, tuple[Any, Forget]] = {
-    "long_term": (LongTermMemory.objects, lambda user, ids, now: forget_memories(user=user, ids=ids, now=now)),
-    "atomic": (AtomicMemory.objects, lambda user, ids, now: forget_atomic_memories(user=user, ids=ids, now=now)),
+    "long_term": (
+        LongTermMemory.objects,
+        lambda user, ids, now: delete_memories(LONG_TERM, user=user, ids=ids, now=now),
+    ),
+    "atomic": (AtomicMemory.objects, lambda user, ids, now: delete_memories(ATOMIC, user=user, ids=ids, now=now)),
     "context": (SharedContext.objects, _forget_contexts),
     "profile": (UserProfile.objects, lambda user, _ids, now: forget_profile(user=user, now=now)),
     "summary": (SessionSummary.objects.filter(deleted=False), _forget_summaries),

@@ -16,7 +16,7 @@ from apps.chat.emotions import UNKNOWN_EMOTION, Emotion, StrategyTable, name_emo
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.llm.reading import read_json_object
 from apps.core.llm.types import ResponseFormat
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.keyed import ProposedEntry
 
 
 class EmotionAnswer(BaseModel):

@@ -16,7 +16,8 @@ from apps.conversations.sessions import get_sessions_by_id
 from apps.conversations.types import FoundMessage
 from apps.core.text.highlight import cut_excerpt, find_ranges
 from apps.core.text.search_terms import SearchTerms, parse_question, parse_search
-from apps.memory.selectors import QueryEmbedding, find_similar_messages, start_embedding
+from apps.memory.vectors.queries import QueryEmbedding, start_embedding
+from apps.memory.vectors.search import find_similar_messages
 
 MAX_SEARCH_CHARS = 1_000
 """Of what is searched for in all conversations."""

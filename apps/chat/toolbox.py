@@ -19,13 +19,17 @@ from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_ti
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.core.text.json_text import readable_text
-from apps.memory import services
-from apps.memory.atomic.services import mute_atomic_memories
-from apps.memory.long_term.services import mute_memories
+from apps.memory.contexts import writing as contexts
+from apps.memory.contexts.reading import get_context
+from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS
+from apps.memory.copies import list_copies
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, mute_memories, update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
-from apps.memory.selectors import TimeRange, get_atomic_memories_by_id, get_context, get_memories_by_id, list_copies
-from apps.memory.selectors import search_memories as find_memories
-from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS
+from apps.memory.recall.both import TimeRange
+from apps.memory.recall.both import search_memories as find_memories
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
 
@@ -123,8 +127,8 @@ def describe_memory(memory: LongTermMemory | AtomicMemory) -> MemoryResult:
 
 def get_memory(user: User, memory_id: UUID) -> LongTermMemory | AtomicMemory:
     """Return the person's memory of either kind, of any status; `NotFound` for none and for another person's."""
-    memory: LongTermMemory | AtomicMemory | None = get_memories_by_id(user, [memory_id]).get(memory_id)
-    memory = memory or get_atomic_memories_by_id(user, [memory_id]).get(memory_id)
+    memory: LongTermMemory | AtomicMemory | None = LONG_TERM.by_ids(user, [memory_id]).get(memory_id)
+    memory = memory or ATOMIC.by_ids(user, [memory_id]).get(memory_id)
     if memory is None:
         raise NotFound("This memory does not exist.")
     return memory
@@ -157,12 +161,12 @@ def add_memory(caller: Caller, arguments: AddMemoryArguments) -> AddMemoryResult
     """Keep a memory: with a key a long-term one, else an atomic one. What is known already is not there twice."""
     if arguments.key is None:
         _refuse(arguments, "category", because="Only a memory with a key has a category.")
-        memory, is_new = services.create_atomic_memory(
+        memory, is_new = create_atomic_memory(
             user=caller.user, content=arguments.content, tags=arguments.tags or (), now=caller.now
         )
         return AddMemoryResult(action="created" if is_new else "refreshed", memory=describe_memory(memory))
     _refuse(arguments, "tags", because="Only a memory without a key has tags.")
-    stated, action = services.create_memory(
+    stated, action = create_memory(
         user=caller.user,
         category=arguments.category or "fact",
         key=arguments.key,
@@ -194,14 +198,12 @@ def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryRes
             _refuse(arguments, name, because="An atomic memory has none.")
         changes: dict[str, Any] = {"content": arguments.content, "tags": arguments.tags}
         return describe_memory(
-            services.update_atomic_memory(
-                user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now
-            )
+            update_memory(ATOMIC, user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now)
         )
     _refuse(arguments, "tags", because="A long-term memory has none.")
     changes = {"value": arguments.content, "key": arguments.key, "category": arguments.category}
     return describe_memory(
-        services.update_memory(user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now)
+        update_memory(LONG_TERM, user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now)
     )
 
 
@@ -245,10 +247,10 @@ def delete_memory(caller: Caller, arguments: DeleteMemoryArguments) -> DeleteMem
     """Delete a memory for good (L6), and list where else its text is unless `copies` are deleted, too."""
     memory = get_memory(caller.user, arguments.id)
     if isinstance(memory, AtomicMemory):
-        deleted = services.forget_atomic_memories(user=caller.user, ids=[memory.id], now=caller.now)
-        return DeleteMemoryResult(deleted=deleted, copies_left=[])
+        gone = delete_memories(ATOMIC, user=caller.user, ids=[memory.id], now=caller.now)
+        return DeleteMemoryResult(deleted=gone.deleted, copies_left=[])
     copies = [] if arguments.copies else list_copies(caller.user, [memory])
-    forgotten = services.forget_memories(user=caller.user, ids=[memory.id], copies=arguments.copies, now=caller.now)
+    forgotten = delete_memories(LONG_TERM, user=caller.user, ids=[memory.id], copies=arguments.copies, now=caller.now)
     return DeleteMemoryResult(
         deleted=forgotten.deleted,
         copies_left=[CopyResult.model_validate(copy, from_attributes=True) for copy in copies],
@@ -265,8 +267,8 @@ class MuteMemoryArguments(Arguments):
 def set_muted(caller: Caller, arguments: MuteMemoryArguments) -> MemoryResult:
     """Keep a memory but recall it in no reply, or recall it again (L10). `Conflict` for one that is history."""
     memory = get_memory(caller.user, arguments.id)
-    mute = mute_atomic_memories if isinstance(memory, AtomicMemory) else mute_memories
-    mute(user=caller.user, ids=[memory.id], muted=arguments.muted, now=caller.now)
+    kind = ATOMIC if isinstance(memory, AtomicMemory) else LONG_TERM
+    mute_memories(kind, user=caller.user, ids=[memory.id], muted=arguments.muted, now=caller.now)
     memory = get_memory(caller.user, arguments.id)
     if memory.muted != arguments.muted:
         raise Conflict(f"Only active and pending memories can be muted; this one is {memory.status}.")
@@ -325,7 +327,7 @@ class ContextResult(Result):
 
 def create_context(caller: Caller, arguments: CreateContextArguments) -> ContextResult:
     """Create a shared context (X1), of the session if there is one."""
-    context = services.create_context(
+    context = contexts.create_context(
         user=caller.user,
         title=arguments.title,
         content=arguments.content,
@@ -346,7 +348,7 @@ def update_context(caller: Caller, arguments: UpdateContextArguments) -> Context
     """Add an entry by `caller.author` (X3). Raises `TooLarge` beyond the limit."""
     author = caller.author[:MAX_AUTHOR_CHARACTERS]
     return ContextResult.describe(
-        services.append_entry(
+        contexts.append_entry(
             user=caller.user,
             context_id=arguments.id,
             text=arguments.text,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from apps.core.llm.blocks import render_block
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
 from apps.core.text.fold import fold
-from apps.memory.judging.types import KnownMemory
+from apps.memory.judge.types import KnownMemory
 
 INSTRUCTIONS = """\
 You keep the memory of one person. Below is a part of their conversation with an assistant. Write down \

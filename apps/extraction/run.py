@@ -31,18 +31,14 @@ from apps.extraction.prompt import (
     read_answer,
 )
 from apps.extraction.verdicts import ExtractionInput, confirm_ends, read_operations, read_statements
-from apps.memory.judging.types import JudgedOperation, JudgedStatement, Relation
-from apps.memory.long_term.types import ProposedEntry
-from apps.memory.selectors import list_known_memories, list_paraphrases
-from apps.memory.services import (
-    Origin,
-    changed_by,
-    forget_learned,
-    record_context,
-    record_entries,
-    record_verdicts,
-    run_commands,
-)
+from apps.memory.changes.records import Origin, changed_by
+from apps.memory.commands import forget_learned, run_commands
+from apps.memory.contexts.writing import record_context
+from apps.memory.entries import record_entries
+from apps.memory.judge.known import list_known_memories, list_paraphrases
+from apps.memory.judge.types import JudgedOperation, JudgedStatement, Relation
+from apps.memory.judge.verdicts import record_verdicts
+from apps.memory.keyed import ProposedEntry
 from apps.profile.document import ProposedSection
 from apps.profile.services import get_user_profile, propose_sections
 

@@ -15,7 +15,7 @@ from apps.conversations.models import Message, Work
 from apps.conversations.queue import Blame, Claim, SessionClaim, fail_lost_work, list_due_kinds, wake_workers
 from apps.conversations.worker import DATABASE_ERRORS, claim_batch, claim_rounds, claim_session, drain, finish, put_off
 from apps.extraction.run import extract as extract_memories
-from apps.memory.services import prepare_embeddings, store_embeddings
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from apps.summaries.services import prepare_summaries, store_summaries
 
 

@@ -18,7 +18,15 @@ from apps.core.text.grounding import is_grounded, is_said_by, leans_on_others, r
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import find_time
 from apps.extraction.prompt import ChangeAnswer, MemoryAnswer, PromptLine, copies_example, is_example
-from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Relation, Said, Verdict
+from apps.memory.judge.types import (
+    JudgedOperation,
+    JudgedStatement,
+    KnownMemory,
+    Operation,
+    Relation,
+    Said,
+    Verdict,
+)
 
 
 @dataclass(frozen=True)

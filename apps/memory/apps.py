@@ -8,16 +8,13 @@ class MemoryConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.memory import checks  # noqa: F401  # registers them
-        from apps.memory.atomic import undo as atomic
+        from apps.memory.changes.records import register_kind
+        from apps.memory.changes.undo import register_memories
+        from apps.memory.contexts import tracking
         from apps.memory.copies import register_copy_holder
-        from apps.memory.history.kinds import register_kind
-        from apps.memory.long_term import undo as long_term
         from apps.memory.models import Change
-        from apps.memory.shared_context import audit as shared_context
-        from apps.memory.shared_context import copies
 
-        register_kind(Change.Kind.LONG_TERM, long_term.KIND)
-        register_kind(Change.Kind.ATOMIC, atomic.KIND)
-        register_kind(Change.Kind.CONTEXT, shared_context.KIND)
-        register_kind(Change.Kind.ENTRY, shared_context.ENTRIES)
-        register_copy_holder("context", copies.HOLDER)
+        register_memories()
+        register_kind(Change.Kind.CONTEXT, tracking.KIND)
+        register_kind(Change.Kind.ENTRY, tracking.ENTRIES)
+        register_copy_holder("context", tracking.HOLDER)

@@ -10,8 +10,8 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
 from apps.core.llm.embedding.client import get_embedder_name
-from apps.memory.embeddings.active import find_active_model
 from apps.memory.models import EmbeddingModel
+from apps.memory.vectors.embedders import find_active_model
 
 
 @register("environment")

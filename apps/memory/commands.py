@@ -21,6 +21,7 @@ from django.db.models import Q
 
 from apps.accounts.models import User
 from apps.core.text.commands import Command, CommandKind, read_commands
+from apps.core.text.fold import normalize_value
 from apps.core.text.forget_targets import Meant, Statement, match_forget_targets
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
@@ -29,26 +30,24 @@ from apps.core.text.scripts import holds_chinese
 from apps.core.text.segment import pieces
 from apps.core.text.sentences import split_sentences
 from apps.core.text.time_expressions import find_times
-from apps.memory.atomic import audit as atomic_audit
-from apps.memory.atomic.selectors import DERIVED_FIELDS
-from apps.memory.atomic.services import create_atomic_memories
-from apps.memory.atomic.text import TEXT_FIELDS, set_content
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.atomic.validation import find_event_problem
-from apps.memory.do_not_relearn import allow_again, find_forgotten, record_forgotten
-from apps.memory.embeddings.memories import write_embeddings
-from apps.memory.history.authorship import changed_by
-from apps.memory.history.services import record_changes
-from apps.memory.history.types import ChangeDraft
-from apps.memory.judging.exact import digest_content, digest_normalized, normalize_content
+from apps.memory.changes.records import changed_by, record_changes
+from apps.memory.changes.types import ChangeDraft
+from apps.memory.keyed import list_items
+from apps.memory.kinds import ATOMIC, CURRENT, KINDS, LONG_TERM, MemoryKind, get_kind
+from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.locking import lock_memories
-from apps.memory.long_term import audit as long_term_audit
-from apps.memory.long_term.changes import list_items
-from apps.memory.long_term.learnable import digest_key, digest_values
-from apps.memory.long_term.ledger import TEXT_FIELDS as LONG_TERM_TEXT_FIELDS
-from apps.memory.long_term.ledger import set_text, write_vectors
-from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
-from apps.memory.types import MemoryKind
+from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.tombstones import (
+    add_tombstones,
+    clear_tombstones,
+    digest_content,
+    digest_key,
+    digest_values,
+    find_tombstones,
+)
+from apps.memory.types import AtomicDraft, KindName
+from apps.memory.validation import find_event_problem
+from apps.memory.writer import Writer
 
 _RECURS = re.compile(r"(?i)\b(?:birthday|anniversary|born|every|each|daily|weekly|yearly)\b|生日|周年|每|出生")
 _RUN = re.compile(r"[\u3400-\u9fff]+|[^\s\u3400-\u9fff]+\s*|\s+")
@@ -177,19 +176,16 @@ def remember_statement(
     lock_memories(user)
     chunks = split_statement(text, limit=max_length)
     status = Status.PENDING if is_instruction(text) else Status.ACTIVE
-    normal = {chunk: normalize_content(chunk) for chunk in chunks}
-    digests = {chunk: digest_normalized(user, normal[chunk]) for chunk in chunks}
-    forgotten = find_forgotten(user, digests.values())
-    rows = list(
-        AtomicMemory.objects.filter(user=user, normalized_content__in=set(normal.values()))
-        .defer("terms", "term_count")
-        .order_by("create_time")
-    )
+    normal = {chunk: normalize_value(chunk) for chunk in chunks}
+    digests = {chunk: digest_content(user, chunk) for chunk in chunks}
+    forgotten = find_tombstones(user, digests.values())
+    known = AtomicMemory.objects.filter(user=user, normalized_content__in=set(normal.values()))
+    rows = list(known.defer("terms", "term_count").order_by("create_time"))
     kept: list[AtomicMemory] = []
     drafts: list[AtomicDraft] = []
     for chunk in chunks:
         same = [row for row in rows if row.normalized_content == normal[chunk]]
-        held = [row for row in same if row.status in (Status.ACTIVE, Status.PENDING)]
+        held = [row for row in same if row.status in CURRENT]
         if held:
             kept.append(held[0])
         elif (digests[chunk] in forgotten and forgotten[digests[chunk]] >= said_at) or any(
@@ -209,7 +205,7 @@ def remember_statement(
                     status=status,
                 )
             )
-    allow_again(user=user, digests=[digests[draft.content] for draft in drafts])
+    clear_tombstones(user=user, digests=[digests[draft.content] for draft in drafts])
     made = create_atomic_memories(user=user, drafts=drafts, now=now, operation=operation) if drafts else []
     rows_of_it = [*kept, *made]
     # A retried turn finds what its first attempt made: that is what this command stored.
@@ -343,7 +339,7 @@ def forget_chosen(
 
 def _choose_parts(parts: Sequence[_Known], *, said: str) -> Sequence[_Known]:
     """All of a memory, but of a list with several items those that `said` names."""
-    if len(parts) == 1 or parts[0].kind == Change.Kind.ATOMIC:
+    if len(parts) == 1 or parts[0].kind == KindName.ATOMIC:
         return parts
     named = [one for one in parts if is_grounded(one.statement.text, said=said)]
     return named or (parts if is_grounded(parts[0].statement.key, said=said) else [])
@@ -352,14 +348,12 @@ def _choose_parts(parts: Sequence[_Known], *, said: str) -> Sequence[_Known]:
 def _list_known(user: User, *, learned_from: Collection[UUID] | None = None) -> Iterable[_Known]:
     """All active statements; with `learned_from` only the memories that come from these messages."""
     of_messages = Q() if learned_from is None else Q(message__in=learned_from)
-    active = AtomicMemory.objects.filter(of_messages, user=user, status=Status.ACTIVE).order_by("create_time", "id")
-    for row_id, content in active.values_list("id", "content"):
-        for at, sentence in enumerate(split_sentences(content)):
-            yield _Known(Change.Kind.ATOMIC, row_id, at, Statement(sentence.strip()))
-    entries = LongTermMemory.objects.filter(of_messages, user=user, status=Status.ACTIVE).order_by("created_at", "id")
-    for row_id, key, value in entries.values_list("id", "key", "value"):
-        for at, item in enumerate(list_items(value)):
-            yield _Known(Change.Kind.LONG_TERM, row_id, at, Statement(json_text(item), key))
+    for row in ATOMIC.active(user).filter(of_messages).order_by("create_time", "id"):
+        for at, sentence in enumerate(split_sentences(row.content)):
+            yield _Known(KindName.ATOMIC, row.id, at, Statement(sentence.strip()))
+    for row in LONG_TERM.active(user).filter(of_messages).order_by("created_at", "id"):
+        for at, item in enumerate(list_items(row.value)):
+            yield _Known(KindName.LONG_TERM, row.id, at, Statement(json_text(item), row.key))
     for kind, holder in sorted(_holders.items()) if learned_from is None else ():
         for part, statement in holder.find(user):
             yield _Known(kind, None, part, statement)
@@ -369,58 +363,24 @@ def _end(user: User, ended: Sequence[_Known], *, operation: UUID, now: datetime)
     parts: dict[str, dict[UUID | None, list[Any]]] = {}
     for one in ended:
         parts.setdefault(one.kind, {}).setdefault(one.row_id, []).append(one.part)
-    changes = [
-        *_end_atomic(user, parts.pop(Change.Kind.ATOMIC, {}), now=now),
-        *_end_long_term(user, parts.pop(Change.Kind.LONG_TERM, {}), now=now),
-    ]
-    for kind, named in parts.items():
-        changes += _holders[kind].remove(user, named[None], now)
+    writer, gone = Writer(user, now=now), set[str]()
+    for kind in KINDS:
+        named = parts.pop(kind.name.value, {})
+        for row in kind.by_ids(user, [row_id for row_id in named if row_id]).values():
+            pieces = kind.split(vars(row))
+            left = kind.join([piece for at, piece in enumerate(pieces) if at not in named[row.id]])
+            gone |= _digest_ended(user, kind, row, [pieces[at] for at in named[row.id]], is_whole=left is None)
+            writer.rewrite(kind, row, left, operation=operation)
+    add_tombstones(user=user, digests=gone, now=now)
+    writer.save()
+    changes = [change for kind, named in parts.items() for change in _holders[kind].remove(user, named[None], now)]
     record_changes(user=user, changes=[replace(change, operation=operation) for change in changes], now=now)
 
 
-def _end_atomic(user: User, parts: Mapping[UUID | None, Sequence[int]], *, now: datetime) -> list[ChangeDraft]:
-    changes, gone = [], set[str]()
-    for row in AtomicMemory.objects.filter(user=user, id__in=[row_id for row_id in parts if row_id]).defer(
-        *DERIVED_FIELDS
-    ):
-        before, sentences = atomic_audit.snapshot(row), split_sentences(row.content)
-        left = "".join(text for at, text in enumerate(sentences) if at not in parts[row.id]).strip()
-        gone |= {sentences[at].strip() for at in parts[row.id]} | {row.content}
-        row.updated_at = now
-        if left:
-            set_content(row, left)
-            row.save(update_fields=["updated_at", *TEXT_FIELDS])
-            write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={row.id: left})
-        else:
-            row.status, row.superseded_by = Status.SUPERSEDED, None
-            row.save(update_fields=["status", "superseded_by", "updated_at"])
-        action = Change.Action.EDIT if left else Change.Action.SUPERSEDE
-        changes.append(atomic_audit.describe_change(row, action=action, before=before))
-    record_forgotten(user=user, digests={digest_content(user, text) for text in gone}, now=now)
-    return changes
-
-
-def _end_long_term(user: User, parts: Mapping[UUID | None, Sequence[int]], *, now: datetime) -> list[ChangeDraft]:
-    changes, gone = [], set[str]()
-    for row in LongTermMemory.objects.filter(user=user, id__in=[row_id for row_id in parts if row_id]).defer(
-        *SEARCH_FIELDS
-    ):
-        before, items = long_term_audit.snapshot(row), list_items(row.value)
-        left = [item for at, item in enumerate(items) if at not in parts[row.id]]
-        gone |= digest_values(user, [items[at] for at in parts[row.id]])
-        row.updated_at = now
-        if left:
-            set_text(row, key=row.key, value=left)
-            row.save(update_fields=["updated_at", *LONG_TERM_TEXT_FIELDS])
-            write_vectors(user, [row])
-        else:
-            gone.add(digest_key(user, row.normalized_key))
-            row.status, row.superseded_by = Status.SUPERSEDED, None
-            row.save(update_fields=["status", "superseded_by", "updated_at"])
-        action = Change.Action.EDIT if left else Change.Action.SUPERSEDE
-        changes.append(long_term_audit.describe_change(row, action=action, before=before))
-    record_forgotten(user=user, digests=gone, now=now)
-    return changes
+def _digest_ended(user: User, kind: MemoryKind, row: Any, pieces: Sequence[Any], *, is_whole: bool) -> set[str]:
+    if kind is ATOMIC:
+        return {digest_content(user, text) for text in (row.content, *(piece.strip() for piece in pieces))}
+    return {*digest_values(user, list(pieces)), *([digest_key(user, row.normalized_key)] if is_whole else [])}
 
 
 def describe_forgotten(*, user: User, operation: UUID) -> CommandResult:
@@ -435,20 +395,17 @@ def describe_forgotten(*, user: User, operation: UUID) -> CommandResult:
     return CommandResult(CommandKind.FORGET, status, tuple(dict.fromkeys(texts)), operation if changes else None)
 
 
-def _describe(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    ended = after.get("status") == Status.SUPERSEDED
-    match kind:
-        case Change.Kind.ATOMIC:
-            if ended:
-                return [before["content"]]
-            left = split_sentences(after["content"])
-            return [
-                text.strip() for text in split_sentences(before["content"]) if text.strip() not in map(str.strip, left)
-            ]
-        case Change.Kind.LONG_TERM:
-            left = [] if ended else list_items(after["value"])
-            return [
-                f"{before['key']}: {readable_text(item)}" for item in list_items(before["value"]) if item not in left
-            ]
-        case _:
-            return _holders[kind].describe(before, after)
+def _describe(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    if name in _holders:
+        return _holders[name].describe(before, after)
+    kind, is_ended = get_kind(name), after.get("status") == Status.SUPERSEDED
+    if kind is ATOMIC and is_ended:
+        return [before["content"]]
+    left = [] if is_ended else [_strip(piece) for piece in kind.split(after)]
+    gone = [piece for piece in map(_strip, kind.split(before)) if piece not in left]
+    title, _text = kind.describe(before)
+    return [f"{title}: {readable_text(piece)}" if title else piece for piece in gone]
+
+
+def _strip(piece: Any) -> Any:
+    return piece.strip() if isinstance(piece, str) else piece

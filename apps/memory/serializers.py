@@ -6,9 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.memory.long_term.types import Mode
+from apps.memory.keyed import Mode
+from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.working.selectors import WorkingMemorySnapshot
+from apps.memory.working.sessions import WorkingMemorySnapshot
 
 TIMESTAMP_HELP = "When it was said."
 EVENT_HELP = "When it happened, or began, if that was said."
@@ -59,24 +60,7 @@ class LongTermMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Lon
 
     class Meta:
         model = LongTermMemory
-        fields = read_only_fields = (
-            "id",
-            "session_id",
-            "message_id",
-            "category",
-            "key",
-            "value",
-            "confidence",
-            "source",
-            "status",
-            "mode",
-            "superseded_by",
-            "muted",
-            "created_at",
-            "updated_at",
-            "last_accessed",
-            "access_count",
-        )
+        fields = read_only_fields = LONG_TERM.api_fields
         extra_kwargs = {
             "value": {"help_text": "Any JSON value."},
             "confidence": {"help_text": "From 0 to 1."},
@@ -109,21 +93,7 @@ class AtomicMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Atomi
 
     class Meta:
         model = AtomicMemory
-        fields = read_only_fields = (
-            "id",
-            "session_id",
-            "message_id",
-            "content",
-            "tags",
-            "timestamp",
-            "event_start",
-            "event_end",
-            "status",
-            "superseded_by",
-            "muted",
-            "create_time",
-            "updated_at",
-        )
+        fields = read_only_fields = ATOMIC.api_fields
         extra_kwargs = {
             "timestamp": {"help_text": TIMESTAMP_HELP},
             "event_start": {"help_text": EVENT_HELP},

@@ -7,11 +7,12 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.core.errors import ModelUnavailable
-from apps.memory import archive, life_cycle
-from apps.memory.embeddings import retention
-from apps.memory.embeddings.filling import fill_missing
-from apps.memory.embeddings.indexing import index_large_collections as put_into_index
-from apps.memory.embeddings.reembedding import continue_reembedding
+from apps.memory import eviction
+from apps.memory.vectors import messages as retention
+from apps.memory.vectors.indexing import index_large_collections as put_into_index
+from apps.memory.vectors.memories import fill_missing
+from apps.memory.vectors.reembedding import continue_reembedding
+from apps.memory.working import archive
 
 logger = structlog.get_logger(__name__)
 
@@ -59,4 +60,4 @@ def apply_retention() -> int:
 @shared_task
 def evict_memories() -> int:
     """Evict long-term memories over their owners' limits (L5)."""
-    return life_cycle.evict_memories(now=timezone.now())
+    return eviction.evict_memories(now=timezone.now())

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any
 
 
-class MemoryKind(StrEnum):
-    """A kind of memory that is judged and has vectors."""
+class KindName(StrEnum):
+    """The name of a kind of memory that is judged and has vectors (`apps.memory.kinds`)."""
 
     LONG_TERM = "long_term"
     ATOMIC = "atomic"
@@ -109,3 +109,20 @@ class ScoredAtomicMemory:
     semantic_score: float
     stands_out: bool
     parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicDraft:
+    """An atomic memory to be stored (A1). `timestamp`: when its turn was, now if None.
+
+    `session_id` and `message_id`, where given, are known to be the person's own.
+    """
+
+    content: str
+    tags: Sequence[str] = ()
+    timestamp: datetime | None = None
+    event_start: datetime | None = None
+    event_end: datetime | None = None
+    session_id: uuid.UUID | None = None
+    message_id: uuid.UUID | None = None
+    status: str = "active"

@@ -43,8 +43,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
 from apps.core.text.sentences import cut_at_sentence
+from apps.memory.changes.undo import undo_operation
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, SharedContext
-from apps.memory.services import undo_operation
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.pages import PanelPage, with_toast
 from apps.panel.refusals import translate_reason

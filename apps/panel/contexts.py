@@ -22,9 +22,9 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
 from apps.core.text.clean import find_forbidden
+from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES
+from apps.memory.contexts.writing import append_entry, create_context, delete_context
 from apps.memory.models import ContextEntry, SharedContext
-from apps.memory.services import append_entry, create_context, forget_context
-from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast
 from apps.panel.refusals import translate_reason
@@ -180,11 +180,11 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         obj._state.adding = False
 
     def delete_model(self, request: HttpRequest, obj: SharedContext) -> None:
-        forget_context(user=obj.user, context_id=obj.id, now=timezone.now())
+        delete_context(user=obj.user, context_id=obj.id, now=timezone.now())
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SharedContext]) -> None:
         for context in queryset.select_related("user"):
-            forget_context(user=context.user, context_id=context.id, now=timezone.now())
+            delete_context(user=context.user, context_id=context.id, now=timezone.now())
 
 
 def _check_characters(text: str) -> str:

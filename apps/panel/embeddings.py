@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.models import User
 from apps.conversations.models import Role
 from apps.memory.models import EmbeddingModel
-from apps.memory.selectors import ModelVectors, count_vectors
-from apps.memory.types import MemoryKind
+from apps.memory.types import KindName
+from apps.memory.vectors.memories import ModelVectors, count_vectors
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage, is_partial
 
@@ -23,8 +23,8 @@ _MESSAGES = {
     Role.SUMMARY: _("Summaries"),
 }
 _MEMORIES = {
-    MemoryKind.LONG_TERM: _("Long-term memories"),
-    MemoryKind.ATOMIC: _("Atomic memories"),
+    KindName.LONG_TERM: _("Long-term memories"),
+    KindName.ATOMIC: _("Atomic memories"),
 }
 
 

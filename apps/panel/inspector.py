@@ -24,9 +24,8 @@ from apps.conversations.models import Work
 from apps.core.db import fetch_rows
 from apps.core.text.json_text import readable_text
 from apps.core.words import COMPONENTS, LAYERS, word
-from apps.memory.atomic.selectors import DERIVED_FIELDS
+from apps.memory import kinds as memory_kinds
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory
-from apps.memory.selectors import get_memories_by_id
 from apps.panel.settings import LABELS as SETTING_LABELS
 from apps.panel.words import list_kept, show_value
 
@@ -107,7 +106,9 @@ def find_aftermath(turn: Turn) -> Aftermath:
     rows = fetch_rows(_LEFT, {"messages": messages})
     return Aftermath(
         long_term=list(LongTermMemory.objects.filter(**mine).defer(*SEARCH_FIELDS).order_by("created_at", "id")),
-        atomic=list(AtomicMemory.objects.filter(**mine).defer(*DERIVED_FIELDS).order_by("create_time", "id")),
+        atomic=list(
+            AtomicMemory.objects.filter(**mine).defer(*memory_kinds.ATOMIC.derived).order_by("create_time", "id")
+        ),
         proposals=[Proposed(*row) for what, *row in rows if what == "proposal"],
         work=[
             WorkLeft(
@@ -313,7 +314,7 @@ def _list_updates(turn: Turn, aftermath: Aftermath) -> Iterator[Update]:
     rows = {row.id: row for row in aftermath.long_term}
     missing = {uuid.UUID(item["id"]) for item in turn.memory_updates} - rows.keys()
     if missing:
-        rows |= get_memories_by_id(turn.user, missing)
+        rows |= memory_kinds.LONG_TERM.by_ids(turn.user, missing)
     for item in turn.memory_updates:
         row = rows.get(uuid.UUID(item["id"]))
         text = f"{row.key}: {readable_text(row.value)}" if row else ""

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from apps.accounts.models import User
+from apps.memory.changes.records import changed_by
 from apps.memory.models import Change
-from apps.memory.services import changed_by
 
 _PANEL = reverse_lazy("admin:index")
 

@@ -35,7 +35,7 @@ from apps.core.errors import Conflict, InvalidInput, JiyiError, ModelUnavailable
 from apps.core.llm.client import OFFLINE, get_environment_name
 from apps.core.llm.embedding.client import get_embedder_name, get_environment_embedder_name
 from apps.memory.models import EmbeddingModel
-from apps.memory.services import begin_reembedding
+from apps.memory.vectors.reembedding import begin_reembedding
 from apps.panel.jobs import explain_error
 from apps.panel.pages import PanelPage
 from apps.panel.refusals import translate_reason

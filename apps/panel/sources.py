@@ -20,8 +20,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from apps.accounts.models import ApiToken, User
 from apps.conversations.models import Message, Session
 from apps.doors.models import ConnectedApp, ImportItem, PastImport
+from apps.memory.changes.undo import MOST_TOGETHER, undo_together
+from apps.memory.judge.review import send_to_review
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, Status
-from apps.memory.services import MOST_TOGETHER, set_aside, undo_together
 from apps.panel.links import link_list
 from apps.panel.owned import choose_owner
 from apps.panel.pages import PanelPage, with_toast
@@ -269,7 +270,7 @@ class SourcePage(PanelPage):
         if request.POST.get("action") == "aside":
             changes = source.list_changes(self.owner).filter(kind__in=_MEMORIES)
             ids = set(changes.values_list("object_id", flat=True))
-            operation, count = set_aside(user=self.owner, ids=ids, now=now)
+            operation, count = send_to_review(user=self.owner, ids=ids, now=now)
             text = ngettext("%(count)s memory waits for review.", "%(count)s memories wait for review.", count)
         elif request.POST.get("action") == "undo":
             undoable = source.list_undoable(self.owner).values("operation")

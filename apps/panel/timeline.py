@@ -22,8 +22,9 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.core.times import end_of_day
 from apps.core.words import word
+from apps.memory.changes.lines import Step
+from apps.memory.changes.timeline import PastMemory, TimelineLine, read_knowledge, read_timeline
 from apps.memory.models import Status
-from apps.memory.selectors import KnownMemory, Step, TimelineLine, read_knowledge, read_timeline
 from apps.panel.links import link_memory, link_message, link_page
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
@@ -142,7 +143,7 @@ class Month:
 class ShownMemory:
     """A memory as it was; ``became``: what it is now, empty where it is still the same."""
 
-    memory: KnownMemory
+    memory: PastMemory
     kind_name: Any
     link: str
     source: str
@@ -283,7 +284,7 @@ def _make_month(lines: Sequence[ShownLine]) -> Month:
     return Month(name=date_format(timezone.localtime(lines[0].since), "YEAR_MONTH_FORMAT"), lines=lines)
 
 
-def _show_memory(memory: KnownMemory) -> ShownMemory:
+def _show_memory(memory: PastMemory) -> ShownMemory:
     became = (
         "" if memory.is_same else memory.text_now if memory.status == "active" else str(Status(memory.status).label)
     )

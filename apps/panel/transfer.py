@@ -23,18 +23,21 @@ from apps.accounts.models import User
 from apps.accounts.services.export import answer_export
 from apps.core.files import answer_file, answer_written
 from apps.doors.models import PastImport
+from apps.memory.kinds import KINDS_BY_SLUG, LONG_TERM, MemoryKind
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.transfer.selectors import (
-    KINDS,
-    LONG_TERM,
-    TransferKind,
-    export_memories,
-    export_rows,
-    plan_import,
+from apps.memory.transfer.exporting import export_memories, export_rows
+from apps.memory.transfer.files import (
+    Imported,
+    ImportPlan,
+    ImportRefused,
+    Note,
+    PlanChanged,
+    PlannedRow,
+    RowAction,
     read_upload,
 )
-from apps.memory.transfer.services import import_memories
-from apps.memory.transfer.types import Imported, ImportPlan, ImportRefused, Note, PlanChanged, PlannedRow, RowAction
+from apps.memory.transfer.importing import import_memories
+from apps.memory.transfer.planning import plan_import
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage, is_partial, with_toast
 from apps.panel.refusals import translate_reason
@@ -47,15 +50,15 @@ def download_memories(parts: Sequence[QuerySet[Any]]) -> FileResponse:
     Of both kinds it is a ZIP archive of a file for each, as they are imported.
     """
     found = [part for part in parts if part.exists()] or parts[:1]
-    files = [(next(kind for kind in KINDS.values() if kind.model is part.model), part) for part in found]
+    files = [(next(kind for kind in KINDS_BY_SLUG.values() if kind.model is part.model), part) for part in found]
     if len(files) == 1:
         kind, memories = files[0]
-        return answer_file(export_rows(memories, kind), name=kind.name)
+        return answer_file(export_rows(memories, kind), name=kind.slug)
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for kind, memories in files:
-                with archive.open(f"jiyi-{kind.name}-{timezone.now():%Y-%m-%d}.json", "w", force_zip64=True) as part:
+                with archive.open(f"jiyi-{kind.slug}-{timezone.now():%Y-%m-%d}.json", "w", force_zip64=True) as part:
                     part.writelines(export_rows(memories, kind))
 
     return answer_written(write, name="memories", suffix="zip", content_type="application/zip")
@@ -138,7 +141,7 @@ class RowView:
     notes: Sequence[Any]
 
 
-def show_row(row: PlannedRow, kind: TransferKind) -> RowView:
+def show_row(row: PlannedRow, kind: MemoryKind) -> RowView:
     """Put a row into words."""
     values = {**(row.before or {}), **row.given}
     text = show_value(values.get("value")) if kind is LONG_TERM else str(values.get("content") or "")
@@ -217,9 +220,9 @@ class DownloadPage(PanelPage):
         what, owner = request.GET.get("what", ""), self.owner
         if what == EVERYTHING:
             return answer_export(owner)
-        if what not in KINDS:
+        if what not in KINDS_BY_SLUG:
             raise Http404
-        return answer_file(export_memories(owner, KINDS[what]), name=what)
+        return answer_file(export_memories(owner, KINDS_BY_SLUG[what]), name=what)
 
 
 class UploadPage(TransferPage):
@@ -228,7 +231,7 @@ class UploadPage(TransferPage):
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        kind = KINDS.get(request.POST.get("kind", ""))
+        kind = KINDS_BY_SLUG.get(request.POST.get("kind", ""))
         file = request.FILES.get("file")
         if kind is None:
             return self.show(request, problem=_("Choose which type of memory the file contains."))
@@ -239,10 +242,10 @@ class UploadPage(TransferPage):
         except ImportRefused as error:
             return self.show(request, problem=translate_row_reason(error.message))
 
-    def handle(self, request: HttpRequest, kind: TransferKind, items: list[Any]) -> HttpResponse:
+    def handle(self, request: HttpRequest, kind: MemoryKind, items: list[Any]) -> HttpResponse:
         raise NotImplementedError
 
-    def show_plan(self, request: HttpRequest, kind: TransferKind, plan: ImportPlan, **context: Any) -> HttpResponse:
+    def show_plan(self, request: HttpRequest, kind: MemoryKind, plan: ImportPlan, **context: Any) -> HttpResponse:
         """Answer with what would be done, row by row; ``show``: rows of one action only, ``page``: the hundred."""
         asked = request.POST.get("show", "")
         default = RowAction.ERROR if plan.errors else ""
@@ -283,14 +286,14 @@ class UploadPage(TransferPage):
 class PreviewPage(UploadPage):
     """What importing the file would do. Nothing is written."""
 
-    def handle(self, request: HttpRequest, kind: TransferKind, items: list[Any]) -> HttpResponse:
+    def handle(self, request: HttpRequest, kind: MemoryKind, items: list[Any]) -> HttpResponse:
         return self.show_plan(request, kind, plan_import(user=self.owner, kind=kind, items=items))
 
 
 class ConfirmPage(UploadPage):
     """Import the file, if that does what was shown; else show what it would do now."""
 
-    def handle(self, request: HttpRequest, kind: TransferKind, items: list[Any]) -> HttpResponse:
+    def handle(self, request: HttpRequest, kind: MemoryKind, items: list[Any]) -> HttpResponse:
         expected = request.POST.get("plan", "")
         try:
             done = import_memories(user=self.owner, kind=kind, items=items, now=timezone.now(), expected=expected)

@@ -21,8 +21,8 @@ from django.utils.translation import gettext as _
 from apps.accounts.selectors import get_settings, working_ttl
 from apps.core.errors import JiyiError
 from apps.memory.models import WorkingMemory
-from apps.memory.services import forget_working_memory, update_working_memory
-from apps.memory.working.types import FORM_PREFIX, Variables, holds_form, measure
+from apps.memory.working.sessions import delete_working_memory, update_working_memory
+from apps.memory.working.variables import FORM_PREFIX, Variables, holds_form, measure
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast
 from apps.panel.refusals import translate_reason
@@ -171,11 +171,11 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
         return with_toast(response, problem or _("Removed."), is_error=bool(problem))
 
     def delete_model(self, request: HttpRequest, obj: WorkingMemory) -> None:
-        forget_working_memory(user=obj.user, session_id=obj.session_id)
+        delete_working_memory(user=obj.user, session_id=obj.session_id)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[WorkingMemory]) -> None:
         for memory in queryset.select_related("user"):
-            forget_working_memory(user=memory.user, session_id=memory.session_id)
+            delete_working_memory(user=memory.user, session_id=memory.session_id)
 
 
 def _describe_card(row: WorkingMemory) -> WorkingCard:

@@ -7,8 +7,10 @@ class ProfileConfig(AppConfig):
     verbose_name = _("Profile")
 
     def ready(self) -> None:
+        from apps.memory.changes.records import register_kind
+        from apps.memory.commands import register_statement_holder
+        from apps.memory.copies import register_copy_holder
         from apps.memory.models import Change
-        from apps.memory.services import register_copy_holder, register_kind, register_statement_holder
         from apps.profile.history import COPIES, KIND, PROPOSALS, STATEMENTS
 
         register_kind(Change.Kind.PROFILE, KIND)

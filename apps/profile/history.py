@@ -11,10 +11,11 @@ from apps.accounts.models import User
 from apps.core.text.forget_targets import Statement
 from apps.core.text.sentences import split_sentences
 from apps.core.text.traces import Traces
-from apps.memory.history.types import ChangeDraft, Snapshot
+from apps.memory.changes.records import TrackedKind, forget_history, list_recorded
+from apps.memory.changes.types import ChangeDraft, Snapshot
+from apps.memory.commands import StatementHolder
+from apps.memory.copies import CopyHolder, MemoryCopy
 from apps.memory.models import Change
-from apps.memory.selectors import list_recorded
-from apps.memory.services import CopyHolder, MemoryCopy, StatementHolder, TrackedKind, forget_history
 from apps.profile.document import (
     TEXT_SECTIONS,
     Document,

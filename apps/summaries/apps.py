@@ -7,8 +7,9 @@ class SummariesConfig(AppConfig):
     verbose_name = _("Summaries")
 
     def ready(self) -> None:
+        from apps.memory.changes.records import register_kind
+        from apps.memory.copies import register_copy_holder
         from apps.memory.models import Change
-        from apps.memory.services import register_copy_holder, register_kind
         from apps.summaries.history import COPIES, KIND
 
         register_kind(Change.Kind.SUMMARY, KIND)

@@ -16,10 +16,12 @@ from apps.conversations.queue import release_work
 from apps.conversations.rounds import list_conversation_summaries, rewrite_summary
 from apps.conversations.sessions import is_made_title, lock_session, rename_session
 from apps.core.text.traces import Traces
-from apps.memory.history.types import ChangeDraft, Snapshot
+from apps.memory.changes.records import TrackedKind, forget_history, list_recorded
+from apps.memory.changes.types import ChangeDraft, Snapshot
+from apps.memory.copies import CopyHolder, MemoryCopy
 from apps.memory.models import Change
-from apps.memory.selectors import REMOVED, list_recorded
-from apps.memory.services import CopyHolder, MemoryCopy, TrackedKind, forget_embeddings, forget_history
+from apps.memory.recall.former import REMOVED
+from apps.memory.vectors.messages import delete_embeddings
 from apps.summaries.models import SessionSummary
 
 EMPTY: Snapshot = {"title": "", "snippet": "", "edited": False}
@@ -126,7 +128,7 @@ def _remove_copies(*, user: User, traces: Traces, now: datetime) -> None:
             cut = traces.cut_from(message.content)
             if cut.removed:
                 rewrite_summary(message, content=cut.text or REMOVED, now=now)
-                forget_embeddings(message_ids=[message.id])
+                delete_embeddings(message_ids=[message.id])
     changed |= list_recorded(user=user, kind=Change.Kind.SUMMARY, where=traces.stand_in)
     forget_history(user=user, kind=Change.Kind.SUMMARY, object_ids=changed, now=now)
 

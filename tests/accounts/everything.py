@@ -14,10 +14,12 @@ from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch
 from apps.doors.imports.services import create_import
 from apps.extraction import tasks
-from apps.memory.atomic.services import create_atomic_memory
-from apps.memory.embeddings.filling import fill_missing
-from apps.memory.services import create_memory, forget_memories
-from apps.memory.shared_context.services import append_entry, create_context
+from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory
+from apps.memory.vectors.memories import fill_missing
 from apps.profile.models import ProfileProposal
 from apps.profile.services import update_profile
 from apps.summaries.models import SessionSummary
@@ -40,7 +42,7 @@ def fill_everything(client: ApiClient) -> World:
     )
     create_atomic_memory(user=user, content=f"用户喜欢{SECRET}。", tags=[SECRET], session_id=session.id, now=now)
     gone, _action = create_memory(user=user, category="fact", key=f"gone {SECRET}", value=SECRET, now=now)
-    forget_memories(user=user, ids=[gone.id], now=now)
+    delete_memories(LONG_TERM, user=user, ids=[gone.id], now=now)
     files = {"file": (f"{SECRET}.md", SECRET.encode())}
     attached = client.post(f"/chat/sessions/{session.id}/attachments", files=files).raise_for_status().json()["id"]
     client.post(

@@ -35,8 +35,9 @@ from apps.conversations.worker import claim_batch, claim_rounds, claim_session, 
 from apps.core.errors import NotFound
 from apps.extraction import tasks
 from apps.extraction.run import extract
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_memory, record_form
+from apps.memory.working.sessions import record_form
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump
 from tests.support.answers import answer

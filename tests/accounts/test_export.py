@@ -18,7 +18,9 @@ from apps.accounts.services import export
 from apps.accounts.services.erasure import count_rows
 from apps.accounts.services.export import write_export
 from apps.conversations.models import Message, Role, Session
-from apps.memory.services import create_memory, forget_memories
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
 from tests.contracts.world import SECRET, build_world
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.http_server import ApiClient
@@ -85,7 +87,7 @@ def test_values_and_times_are_as_they_are_stored() -> None:
     value = {"颜色": ["蓝", None, 1.5, True]}
     memory, _action = create_memory(user=user, category="fact", key="k", value=value, now=NOW)
     forgotten, _action = create_memory(user=user, category="fact", key="gone", value=SECRET, now=NOW)
-    forget_memories(user=user, ids=[forgotten.id], now=NOW)
+    delete_memories(LONG_TERM, user=user, ids=[forgotten.id], now=NOW)
     document = read(user)
     assert document["exported_at"] == NOW.isoformat()
     (row,) = document["data"]["long_term_memory"]

@@ -20,12 +20,14 @@ from apps.accounts.services.personal_data import list_tables
 from apps.chat.models import Turn
 from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work
-from apps.memory.atomic.held_verdicts import HeldVerdict, Target
-from apps.memory.embeddings import memories as embeddings
-from apps.memory.judging.types import Reason, Relation
+from apps.memory.changes.undo import undo_operation
+from apps.memory.entries import create_memory
+from apps.memory.judge.review import accept_memory
+from apps.memory.judge.types import PendingVerdict, Reason, Relation, Target
+from apps.memory.kinds import ATOMIC
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory, Status
-from apps.memory.services import accept_atomic_memory, create_memory, undo_operation
-from apps.memory.types import MemoryKind
+from apps.memory.types import KindName
+from apps.memory.vectors import memories as embeddings
 from apps.profile.models import ProfileVersion, UserProfile
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET
@@ -198,7 +200,7 @@ def test_a_pending_memory_still_ends_what_it_would_have_ended() -> None:
     mine, other = UserFactory.create(), UserFactory.create()
     ended = AtomicMemory(user=mine, content="用户住在利兹。", normalized_content="", terms=[], term_count=0)
     ended.save()
-    verdict = HeldVerdict(Reason.UNSURE, Relation.CONTRADICTS, [Target(MemoryKind.ATOMIC, ended.id, ended.content)])
+    verdict = PendingVerdict(Reason.UNSURE, Relation.CONTRADICTS, [Target(KindName.ATOMIC, ended.id, ended.content)])
     pending = AtomicMemory.objects.create(
         user=mine, content="用户住在约克。", status=Status.PENDING, proposal=verdict.to_json(),
         normalized_content="", terms=[], term_count=0,
@@ -210,7 +212,7 @@ def test_a_pending_memory_still_ends_what_it_would_have_ended() -> None:
     copied = AtomicMemory.objects.get(user=other, content=pending.content)
     left = AtomicMemory.objects.get(user=other, content="用户在利兹长大。")
     assert left.left_of == AtomicMemory.objects.get(user=other, content=ended.content)
-    accept_atomic_memory(user=other, memory_id=copied.id, now=timezone.now())
+    accept_memory(ATOMIC, user=other, memory_id=copied.id, now=timezone.now())
     assert AtomicMemory.objects.get(user=other, content=ended.content).status == Status.SUPERSEDED
     assert AtomicMemory.objects.get(id=ended.id).status == Status.ACTIVE
 

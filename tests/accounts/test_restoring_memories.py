@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from apps.accounts.models import User
 from apps.core.text.clean import find_forbidden
-from apps.memory.atomic.text import set_content
-from apps.memory.long_term.ledger import set_text
+from apps.memory import kinds
 from apps.memory.models import AtomicMemory, Category, LongTermMemory, Source, Status
 from tests.accounts.test_restoring import export, restore
 from tests.support.factories import UserFactory
@@ -72,12 +71,12 @@ def test_memories_come_back_as_they_were(long_term: list[Any], atomic: list[Any]
     made: list[Any] = []
     for fields in long_term:
         memory = LongTermMemory(user=owner, last_accessed=fields["created_at"] + timedelta(days=1), **fields)
-        set_text(memory, key=memory.key, value=memory.value)
+        kinds.LONG_TERM.derive(memory)
         made.append(memory)
     statements = []
     for fields in atomic:
         statement = AtomicMemory(user=owner, **fields)
-        set_content(statement, statement.content)
+        kinds.ATOMIC.derive(statement)
         statements.append(statement)
     LongTermMemory.objects.bulk_create(made)
     AtomicMemory.objects.bulk_create(statements)

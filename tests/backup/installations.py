@@ -32,7 +32,8 @@ from apps.accounts.models import User
 from apps.conversations.services import create_session
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import RecordedMessage
-from apps.memory.services import create_atomic_memory, create_memory
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 
 now = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 made = {}

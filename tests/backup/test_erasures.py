@@ -20,14 +20,12 @@ from apps.backup.postgresql import BackupError
 from apps.conversations.models import Session
 from apps.conversations.sessions import create_session, delete_session
 from apps.core.secret_key import fingerprint
+from apps.memory.contexts.writing import create_context
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory, SharedContext
-from apps.memory.services import (
-    create_atomic_memory,
-    create_context,
-    create_memory,
-    forget_atomic_memories,
-    forget_memories,
-)
 from apps.profile.models import UserProfile
 from apps.profile.services import update_profile
 from tests.support.factories import UserFactory
@@ -136,8 +134,8 @@ def test_a_database_tells_what_it_has_deleted_and_not_what_is_there_again() -> N
     mei = make_person("mei")
     memory, atomic, session = LongTermMemory.objects.get(), AtomicMemory.objects.get(), Session.objects.get()
     session_id, now = session.id, timezone.now()
-    forget_memories(user=mei, ids=[memory.id], now=now)
-    forget_atomic_memories(user=mei, ids=[atomic.id], now=now)
+    delete_memories(LONG_TERM, user=mei, ids=[memory.id], now=now)
+    delete_memories(ATOMIC, user=mei, ids=[atomic.id], now=now)
     delete_session(user=mei, session_id=session_id)
     assert {told.kind for told in read_erasures(since=NOW)} == {SESSION, "long_term", "atomic"}
     again, _new = create_atomic_memory(user=mei, content="The user has a dog.", now=now)
@@ -152,7 +150,7 @@ def test_what_a_database_records_is_not_done_again_where_it_was_written_anew() -
     mei = make_person("mei")
     memory = LongTermMemory.objects.get()
     now = timezone.now()
-    forget_memories(user=mei, ids=[memory.id], now=now)
+    delete_memories(LONG_TERM, user=mei, ids=[memory.id], now=now)
     again, _action = create_memory(user=mei, category="fact", key="home", value="Leeds", now=now)
     give_id(again, memory.id)
     assert reapply_erasures([Erased("x", "long_term", str(memory.id), now)]).counts == {}

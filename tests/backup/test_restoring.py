@@ -46,10 +46,11 @@ def test_data_is_replaced_only_when_told_so_and_what_was_erased_since_is_erased_
         "from uuid import UUID\n"
         "from apps.accounts.models import User\n"
         "from apps.conversations.sessions import delete_session\n"
-        "from apps.memory.services import forget_memories\n"
+        "from apps.memory.deletion import delete_memories\n"
+        "from apps.memory.kinds import LONG_TERM\n"
         "User.objects.create_user('after')\n"
         "lin = User.objects.get(username='lin')\n"
-        f"forget_memories(user=lin, ids=[UUID('{lin['memory']}')], now=timezone.now())\n"
+        f"delete_memories(LONG_TERM, user=lin, ids=[UUID('{lin['memory']}')], now=timezone.now())\n"
         f"delete_session(user=lin, session_id=UUID('{lin['session']}'))\n"
     )
     assert "holds data. To replace all of it, use --replace" in target.refuse("restore", str(made.backup))

@@ -9,7 +9,7 @@ import pytest
 
 from apps.chat.emotions import NEUTRAL_STRATEGY, UNKNOWN_EMOTION, ReplyStrategy
 from apps.chat.prompts import NO_ANALYSIS, read_analysis
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.keyed import ProposedEntry
 
 TABLE = {
     "neutral": NEUTRAL_STRATEGY,

@@ -17,7 +17,7 @@ from apps.chat.search import FoundConversation, find_conversations
 from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.search import find_messages
 from apps.core.text.search_terms import parse_search
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.http_server import ApiClient
 
@@ -197,7 +197,7 @@ def test_an_embedder_that_does_not_answer_delays_no_words(mei: User, monkeypatch
         release.wait(200)
         return [np.zeros(1536)]
 
-    monkeypatch.setattr("apps.memory.embeddings.queries._embed", answer_late)
+    monkeypatch.setattr("apps.memory.vectors.queries._embed", answer_late)
     try:
         assert excerpts(find(mei, "lighthouse", mode="words")) == ["lighthouse"]
         assert asked == []

@@ -21,22 +21,17 @@ from apps.conversations.sessions import create_session
 from apps.core.text.commands import CommandKind
 from apps.doors.imports.running import run_imports
 from apps.doors.imports.services import create_import
-from apps.memory.atomic.services import create_atomic_memories
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.commands import CommandResult, Outcome
+from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.keyed import ProposedEntry
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memories, create_atomic_memory
 from apps.memory.models import Change
-from apps.memory.services import (
-    CommandResult,
-    Outcome,
-    append_entry,
-    create_atomic_memory,
-    create_context,
-    create_memory,
-    forget_memories,
-    record_entries,
-    record_form,
-)
+from apps.memory.types import AtomicDraft
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
+from apps.memory.working.sessions import record_form
 from apps.profile.document import ProposedSection
 from apps.profile.services import list_pending_proposals, propose_sections, update_profile
 from apps.summaries.services import create_session_summary
@@ -117,7 +112,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     record_form(user=user, session_id=session.id, title="偏好设置", fields={"colour": secret}, now=now)
     create_memory(user=user, category="fact", key=f"key {secret}", value=secret, session_id=session.id, now=now)
     gone, _action = create_memory(user=user, category="fact", key="gone", value="gone", now=now)
-    forget_memories(user=user, ids=[gone.id], now=now)
+    delete_memories(LONG_TERM, user=user, ids=[gone.id], now=now)
     entry = ProposedEntry(category="fact", key="guess", value=secret, source="inferred", confidence=0.5)
     (update,) = record_entries(
         user=user,

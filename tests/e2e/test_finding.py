@@ -12,7 +12,7 @@ from playwright.sync_api import APIResponse, Locator, Route, expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from tests.e2e.chat_page import ChatPage
 from tests.e2e.panel.conftest import list_violations
 

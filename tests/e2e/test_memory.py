@@ -11,8 +11,9 @@ from playwright.sync_api import expect
 from apps.accounts.models import Setting, User
 from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, WorkingMemory
-from apps.memory.services import create_atomic_memory, create_memory
 from tests.e2e.chat_page import ChatPage, turn_answer
 from tests.support.scripted_model import ScriptedModel, call, call_tools
 

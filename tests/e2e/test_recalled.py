@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.chat.models import Turn
-from apps.memory.services import create_memory
+from apps.memory.entries import create_memory
 from tests.chat.test_weight import CASES
 from tests.e2e.chat_page import ChatPage
 from tests.e2e.panel.conftest import LOOKS, list_violations

@@ -18,8 +18,9 @@ from apps.conversations.worker import claim_rounds
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.types import ModelRequest
 from apps.extraction.run import SHARES, extract
+from apps.memory.changes.undo import undo_operation
+from apps.memory.entries import create_memory
 from apps.memory.models import AtomicMemory, Change, EmbeddingModel, LongTermMemory, SharedContext
-from apps.memory.services import create_memory, undo_operation
 from apps.profile.models import UserProfile
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn

@@ -24,11 +24,11 @@ from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.queue import add_work
 from apps.conversations.worker import claim_rounds
 from apps.extraction.run import extract
-from apps.memory.atomic.services import create_atomic_memories
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.history.authorship import changed_by
+from apps.memory.changes.records import changed_by
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.services import create_memory
+from apps.memory.types import AtomicDraft
 from tests.support.scripted_model import RecordedRequest, ScriptedModel
 
 FOLDER = Path(__file__).parent

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db import transaction
 
 from apps.core.llm.embedding.local import LocalEmbedder
-from apps.memory.embeddings.filling import fill_missing
-from apps.memory.known_memories import list_known_memories
+from apps.memory.judge.known import list_known_memories
 from apps.memory.models import AtomicMemory
+from apps.memory.vectors.memories import fill_missing
 from tests.judged.annotated import foresee, hold, read_cases, read_stored, remember_background, remember_known
 from tests.support.factories import UserFactory
 from tests.support.scripted_model import ScriptedModel, embed_with

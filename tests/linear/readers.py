@@ -39,9 +39,8 @@ from apps.doors.imports.formats.uploads import read_nodes
 from apps.doors.imports.formats.values import split_statements
 from apps.doors.imports.types import UnreadableFile
 from apps.memory.commands import split_statement
-from apps.memory.retrieval.atomic.query import split_lines
-from apps.memory.retrieval.follow_up import find_earlier
-from apps.memory.retrieval.preference import concerns_preference
+from apps.memory.recall.long_term import concerns_preference
+from apps.memory.recall.query import find_earlier, split_lines
 from apps.offline.extraction import answer_extraction
 from apps.offline.model import answer_turn
 from apps.offline.prompt import Memory, Prompt

@@ -17,9 +17,8 @@ from apps.conversations.queue import MAX_ATTEMPTS
 from apps.conversations.rounds import close_round, open_round
 from apps.core.text.clean import find_forbidden
 from apps.extraction import tasks
-from apps.memory.atomic.validation import find_event_problem
-from apps.memory.long_term.validation import find_problems
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory, SharedContext
+from apps.memory.validation import find_event_problem, find_problems
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
 from tests.support.factories import SessionFactory

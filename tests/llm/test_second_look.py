@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apps.extraction.verdicts import confirm_ends
-from apps.memory.judging.types import JudgedStatement, KnownMemory, MemoryKind, Relation, Said, Verdict
+from apps.memory.judge.types import JudgedStatement, KindName, KnownMemory, Relation, Said, Verdict
 
 pytestmark = [pytest.mark.llm, pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -38,7 +38,7 @@ STAYS = (
 def test_how_often_it_is_right(llama_url: str, settings: Any) -> None:
     settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = llama_url, "", ""
     pairs = [*ENDS, *STAYS]
-    known = [KnownMemory(number, MemoryKind.ATOMIC, text) for number, (text, _said) in enumerate(pairs, start=1)]
+    known = [KnownMemory(number, KindName.ATOMIC, text) for number, (text, _said) in enumerate(pairs, start=1)]
     statements = [
         JudgedStatement(
             content=said,

@@ -13,19 +13,14 @@ import pytest
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
 from apps.core.text.commands import read_message
-from apps.memory.commands import split_statement
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.changes.undo import undo_operation
+from apps.memory.commands import CommandResult, Outcome, run_commands, split_statement
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.keyed import ProposedEntry
+from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
-from apps.memory.services import (
-    CommandResult,
-    Outcome,
-    create_atomic_memory,
-    create_memory,
-    forget_atomic_memories,
-    record_entries,
-    run_commands,
-    undo_operation,
-)
 from apps.profile.services import get_user_profile, update_profile
 from tests.support.factories import SessionFactory, UserFactory
 
@@ -44,11 +39,6 @@ pytestmark = [
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)  # a Friday
 LATER = NOW + timedelta(hours=1)
-
-
-@pytest.fixture
-def user() -> User:
-    return UserFactory()
 
 
 @pytest.fixture
@@ -141,7 +131,7 @@ def test_what_was_deleted_is_kept_again_when_its_owner_says_so_and_not_from_an_e
 ) -> None:
     earlier = say(session, "Remember that I ski.")
     memory, _is_new = create_atomic_memory(user=user, content="I ski.", now=NOW)
-    forget_atomic_memories(user=user, ids=[memory.id], now=LATER)
+    delete_memories(ATOMIC, user=user, ids=[memory.id], now=LATER)
     assert [result.status for result in obey(earlier)] == [Outcome.LEFT_OUT]
     obey(say(session, "Remember that I ski.", at=LATER + timedelta(hours=1)))
     assert active(user) == ["I ski."]

@@ -16,7 +16,7 @@ from apps.conversations.models import Session
 from apps.core.beir import read_corpus, read_folders
 from apps.memory.management.commands import evaluate_retrieval
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change
-from apps.memory.retrieval.atomic import retrieve_atomic_memories
+from apps.memory.recall.atomic import retrieve_atomic_memories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4"), pytest.mark.long]
 

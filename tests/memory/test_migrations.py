@@ -10,7 +10,8 @@ from django.db.migrations.state import ProjectState
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.services import create_atomic_memory, create_memory
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,10 +11,14 @@ import pytest
 from django.utils import timezone
 
 from apps.core.llm.blocks import read_block
-from apps.memory.embeddings.filling import fill_missing
+from apps.memory.changes.undo import undo_operation
+from apps.memory.entries import create_memory
+from apps.memory.judge.known import list_known_memories
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.selectors import list_known_memories, search_memories
-from apps.memory.services import create_atomic_memory, create_memory, undo_operation, update_memory
+from apps.memory.recall.both import search_memories
+from apps.memory.vectors.memories import fill_missing
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import MODEL, ScriptedModel
 
@@ -123,7 +127,7 @@ def test_muting_is_recorded_and_undone(alice: ApiClient, paths: list[str]) -> No
 
 def test_changes_from_before_a_memory_was_muted_and_unmuted_can_be_undone(alice: ApiClient, paths: list[str]) -> None:
     entry = LongTermMemory.objects.get()
-    update_memory(user=alice.user, memory_id=entry.id, changes={"value": "in Pisa"}, now=NOW)
+    update_memory(LONG_TERM, user=alice.user, memory_id=entry.id, changes={"value": "in Pisa"}, now=NOW)
     edit = Change.objects.get(action=Change.Action.EDIT)
     mute(alice, paths[0])
     mute(alice, paths[0], muted=False)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.memory.atomic.services import create_atomic_memory
-from apps.memory.long_term.types import Action, MemoryUpdate, ProposedEntry
+from apps.memory.changes.undo import undo_operation
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.keyed import Action, MemoryUpdate, ProposedEntry
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.retrieval import retrieve_relevant_memories
-from apps.memory.services import create_memory, record_entries, undo_operation
-from tests.support.factories import UserFactory
+from apps.memory.recall.long_term import retrieve_relevant_memories
 from tests.support.judged import learn
 
 pytestmark = pytest.mark.django_db
@@ -32,11 +32,6 @@ SPELLINGS = [
     ("ｉＰｈｏｎｅ", "iPhone"),
     ("後藤", "后藤"),
 ]
-
-
-@pytest.fixture
-def user() -> User:
-    return UserFactory()
 
 
 def propose(user: User, value: Any, *, at: datetime, mode: str = "replace", **fields: Any) -> list[MemoryUpdate]:

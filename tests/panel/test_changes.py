@@ -12,9 +12,12 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.memory.history.authorship import Author, get_author
+from apps.memory.changes.records import Author, get_author
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import update_memory
 from apps.memory.models import Change, LongTermMemory
-from apps.memory.services import create_memory, forget_memories, update_memory
 from apps.panel.middleware import PanelAuthorMiddleware
 from tests.support.factories import UserFactory
 from tests.support.judged import learn
@@ -154,7 +157,7 @@ async def test_it_is_the_same_in_the_event_loop(path: str, origin: str) -> None:
 
 def test_a_deleted_object_leaves_no_text(client: Client, user: User) -> None:
     memory = create(user, "北京")
-    forget_memories(user=user, ids=[memory.id], now=NOW)
+    delete_memories(LONG_TERM, user=user, ids=[memory.id], now=NOW)
     for change in Change.objects.all():
         page = client.get(reverse(f"{CHANGES}_change", args=[change.pk])).content.decode()
         assert "北京" not in page
@@ -182,7 +185,7 @@ def test_what_was_done_together_is_shown_and_undone_together(client: Client, use
 @pytest.mark.long
 def test_a_list_cuts_long_texts_to_what_differs(client: Client, user: User) -> None:
     memory = create(user, "长" * 5_000 + "北京")
-    update_memory(user=user, memory_id=memory.id, changes={"value": "长" * 5_000 + "上海"}, now=NOW)
+    update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"value": "长" * 5_000 + "上海"}, now=NOW)
     edit = client.get(reverse(f"{CHANGES}_changelist")).context["operations"][0]
     ((line,),) = [entry.lines for entry in edit.entries]
     assert (line.before, line.after) == ("…" + "长" * 60 + "北京", "…" + "长" * 60 + "上海")
@@ -196,7 +199,7 @@ def search(client: Client, words: str, **filters: str) -> set[str]:
 
 def test_changes_are_found_by_words_before_and_after(client: Client, user: User) -> None:
     memory = create_memory(user=user, category="fact", key="城市", value="住在北京朝阳区", now=NOW)[0]
-    update_memory(user=user, memory_id=memory.id, changes={"value": "Lives in Paris now"}, now=NOW)
+    update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"value": "Lives in Paris now"}, now=NOW)
     create_memory(user=user, category="preference", key="drink", value=["coffee", "绿茶"], now=NOW)
     assert search(client, "朝阳") == {"create 住在北京朝阳区", "edit Lives in Paris now"}  # before it was changed
     assert search(client, "paris LIVES") == {"edit Lives in Paris now"}
@@ -217,7 +220,7 @@ def test_everybody_searches_their_own_changes_and_nothing_that_was_deleted(clien
     rows = client.get(reverse(f"{CHANGES}_changelist"), {"q": "北京"}).context["cl"].result_list
     assert {row.user for row in rows} == {user}
     assert search(client, str(Change.objects.get(user=other).operation)) == set()
-    forget_memories(user=user, ids=[memory.id], now=NOW)
+    delete_memories(LONG_TERM, user=user, ids=[memory.id], now=NOW)
     assert search(client, "北京") == set()
 
 

@@ -15,9 +15,10 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.rounds import record_assistant_message
 from apps.core.errors import ModelUnavailable
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_memory, record_form, update_working_memory
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
+from apps.memory.working.sessions import record_form, update_working_memory
 from apps.panel import conversations as conversations_admin
 from apps.panel import messages as messages_admin
 from tests.support.factories import SessionFactory

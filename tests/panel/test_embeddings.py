@@ -9,9 +9,9 @@ from django.urls import reverse
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.sessions import create_session
-from apps.memory.embeddings.counting import count_vectors
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
+from apps.memory.vectors.memories import count_vectors
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 SAID = ["我下周要去大理度假", "公司的报销流程很麻烦", "My cat sleeps all day"]

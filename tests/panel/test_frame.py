@@ -16,8 +16,9 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Session
+from apps.memory.contexts.writing import create_context
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import Change
-from apps.memory.services import create_atomic_memory, create_context
 from tests.support.factories import UserFactory
 
 pytestmark = [

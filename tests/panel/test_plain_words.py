@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.memory.services import update_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import update_memory
 from apps.panel.owned import StaffAdmin
 from tests.panel.test_access import _page_of, list_addresses, list_rows, make_person
 from tests.support.everything import Everything
@@ -43,7 +44,9 @@ def read(page: str) -> str:
 def test_no_page_shows_json_or_an_id(alice: ApiClient, model: ScriptedModel) -> None:
     everything = Everything(alice, model)
     value = {"深": ["红色"], "b": {"c": None}}
-    update_memory(user=alice.user, memory_id=everything.memory.id, changes={"value": value}, now=timezone.now())
+    update_memory(
+        LONG_TERM, user=alice.user, memory_id=everything.memory.id, changes={"value": value}, now=timezone.now()
+    )
     person = make_person(alice, "aaa bbb")
     found, pages = {}, 0
     for address in list_addresses():

@@ -9,8 +9,9 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
+from apps.memory.changes.records import changed_by
+from apps.memory.changes.undo import undo_operation
 from apps.memory.models import Change
-from apps.memory.services import changed_by, undo_operation
 from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
 from apps.profile.services import (

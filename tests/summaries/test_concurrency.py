@@ -16,9 +16,12 @@ from apps.conversations.queue import add_work, claim_session_work
 from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, NotFound
-from apps.memory.history import undo
+from apps.memory.changes import undo
+from apps.memory.changes.undo import undo_operation
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
 from apps.memory.models import Change, LongTermMemory
-from apps.memory.services import create_memory, forget_memories, undo_operation
 from apps.summaries import history
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, delete_session_summary
@@ -112,7 +115,7 @@ def test_removing_copies_beside_deleting_the_session(monkeypatch: pytest.MonkeyP
     )
     reached = stop_until_another_waits(monkeypatch, history, "lock_session")
     forgotten, deleted = run_beside(
-        lambda: forget_memories(user=user, ids=[memory.id], now=NOW, copies=True),
+        lambda: delete_memories(LONG_TERM, user=user, ids=[memory.id], now=NOW, copies=True),
         lambda: delete_session(user=user, session_id=session.id),
         after=reached,
     )

@@ -10,8 +10,8 @@ import pytest
 from apps.conversations.models import Session
 from apps.conversations.sessions import delete_session
 from apps.core.errors import Conflict
+from apps.memory.changes.undo import undo_operation
 from apps.memory.models import Change
-from apps.memory.services import undo_operation
 from apps.summaries.drafting import PreparedSummaries, SessionDraft, SessionNote
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import (

@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
 from apps.conversations.rounds import record_summary
-from apps.memory.atomic.services import create_atomic_memory
-from apps.memory.services import append_entry, create_context, create_memory
+from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.profile.services import update_profile
 from apps.summaries.services import create_session_summary
 from tests.support.answers import answer

@@ -10,8 +10,8 @@ from factory.django import DjangoModelFactory
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_memory
 
 
 class UserFactory(DjangoModelFactory[User]):

@@ -8,8 +8,9 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
-from apps.memory.history.authorship import changed_by
-from apps.memory.judging.types import (
+from apps.memory.changes.records import changed_by
+from apps.memory.judge.known import list_known_memories
+from apps.memory.judge.types import (
     JudgedOperation,
     JudgedStatement,
     KnownMemory,
@@ -18,9 +19,8 @@ from apps.memory.judging.types import (
     Said,
     Verdict,
 )
-from apps.memory.known_memories import list_known_memories
+from apps.memory.judge.verdicts import record_verdicts
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.verdicts import record_verdicts
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 

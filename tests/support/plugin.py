@@ -15,7 +15,7 @@ from django.test import TransactionTestCase
 from psycopg.pq import TransactionStatus
 from servestatic.middleware import ServeStaticMiddleware
 
-from apps.memory.embeddings import queries
+from apps.memory.vectors import queries
 
 # Of each parameter of a test the quick run takes so many values, the first ones.
 QUICK_CASES = 3

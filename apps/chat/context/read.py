@@ -38,27 +38,17 @@ from apps.core.text.commands import Reading, read_message
 from apps.core.text.fold import normalize_value
 from apps.core.text.json_text import readable_text
 from apps.core.tracing import span
+from apps.memory import kinds as memory_kinds
+from apps.memory.contexts.reading import list_session_contexts
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.selectors import (
-    REMOVED,
-    FormerMemory,
-    QueryEmbedding,
-    RecalledMemories,
-    RecalledRound,
-    Shown,
-    WorkingMemorySnapshot,
-    cut_ended,
-    cut_round,
-    find_earlier,
-    list_atomic_memories,
-    list_memories,
-    list_session_contexts,
-    recall_former,
-    recall_memories,
-    start_embedding,
-    tells_all,
-)
-from apps.memory.types import AtomicCandidate, Candidate, MemoryKind, ScoredAtomicMemory, ScoredMemory
+from apps.memory.recall.both import RecalledMemories, recall_memories
+from apps.memory.recall.former import REMOVED, FormerMemory, cut_ended, recall_former
+from apps.memory.recall.query import find_earlier
+from apps.memory.recall.rounds import RecalledRound, cut_round
+from apps.memory.recall.shown import Shown, tells_all
+from apps.memory.types import AtomicCandidate, Candidate, KindName, ScoredAtomicMemory, ScoredMemory
+from apps.memory.vectors.queries import QueryEmbedding, start_embedding
+from apps.memory.working.sessions import WorkingMemorySnapshot
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
 
@@ -234,16 +224,16 @@ def read_context(
 
 def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMemory]:
     """All that is remembered and not muted, the newest of each kind first and at most `MAX_EVERYTHING` of it."""
-    entries = list_memories(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
-    contents = list_atomic_memories(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
+    entries = memory_kinds.LONG_TERM.rows(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
+    contents = memory_kinds.ATOMIC.rows(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
     return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
 
 
 def _read_memories(user: User, ids: Collection[uuid.UUID], *, settings: MemorySettings) -> list[RecalledMemory]:
     if not ids:
         return []
-    entries = list_memories(user).filter(status="active", id__in=ids)
-    contents = list_atomic_memories(user).filter(status="active", id__in=ids)
+    entries = memory_kinds.LONG_TERM.rows(user).filter(status="active", id__in=ids)
+    contents = memory_kinds.ATOMIC.rows(user).filter(status="active", id__in=ids)
     return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
 
 
@@ -371,7 +361,7 @@ def _from_former(memory: FormerMemory, *, settings: MemorySettings) -> RecalledM
     until = str(memory.until.astimezone(settings.zone).date())
     said = {"day": str(memory.said_at.astimezone(settings.zone).date())} if memory.said_at else {}
     scores = {"keyword_score": 0.0, "semantic_score": 0.0, "parts": {}}
-    components = dict.fromkeys(COMPONENTS, 0.0) if memory.kind is MemoryKind.LONG_TERM else scores
+    components = dict.fromkeys(COMPONENTS, 0.0) if memory.kind is KindName.LONG_TERM else scores
     return RecalledMemory(
         id=str(memory.id),
         kind=str(memory.kind),

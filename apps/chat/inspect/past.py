@@ -33,16 +33,11 @@ from apps.conversations.rounds import read_rounds
 from apps.conversations.types import Line
 from apps.core.llm.types import PromptMessage
 from apps.core.text.json_text import readable_text
-from apps.memory.selectors import (
-    WorkingMemoryState,
-    cut_round,
-    find_states_since,
-    find_working_state,
-    get_atomic_memories_by_id,
-    get_memories_by_id,
-    list_contexts,
-    list_entries_at,
-)
+from apps.memory import kinds as memory_kinds
+from apps.memory.changes.records import find_states_since
+from apps.memory.contexts.reading import list_contexts, list_entries_at
+from apps.memory.recall.rounds import cut_round
+from apps.memory.working.sessions import WorkingMemoryState, find_working_state
 from apps.profile.document import ProfileSnapshot
 from apps.profile.services import find_profile_then_and_now
 from apps.summaries.services import list_session_summaries
@@ -184,9 +179,9 @@ def read_memories(
     atomic_ids = [key for key, kind in kinds.items() if kind == ATOMIC]
     rows: dict[uuid.UUID, Any] = {}
     if long_term_ids:
-        rows |= get_memories_by_id(user, long_term_ids)
+        rows |= memory_kinds.LONG_TERM.by_ids(user, long_term_ids)
     if atomic_ids:
-        rows |= get_atomic_memories_by_id(user, atomic_ids)
+        rows |= memory_kinds.ATOMIC.by_ids(user, atomic_ids)
     found = {}
     for key, kind in kinds.items():
         row = rows.get(key)

@@ -47,8 +47,9 @@ from apps.core.llm.client import choose_chat_model
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.json_text import json_text
-from apps.memory.selectors import RecalledMemories, WorkingMemorySnapshot, find_working_memory
-from apps.memory.working.types import Variables
+from apps.memory.recall.both import RecalledMemories
+from apps.memory.working.sessions import WorkingMemorySnapshot, find_working_memory
+from apps.memory.working.variables import Variables
 
 _PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)
 

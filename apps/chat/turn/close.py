@@ -40,17 +40,13 @@ from apps.core.errors import ModelUnavailable, NotFound
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.grounding import read_questions
 from apps.core.text.json_text import json_text
-from apps.memory.long_term.types import MemoryUpdate
-from apps.memory.selectors import find_working_memory
-from apps.memory.services import (
-    CommandResult,
-    Origin,
-    changed_by,
-    forget_embeddings,
-    record_analysis,
-    record_entries,
-    record_use,
-)
+from apps.memory.changes.records import Origin, changed_by
+from apps.memory.commands import CommandResult
+from apps.memory.entries import record_entries
+from apps.memory.keyed import MemoryUpdate
+from apps.memory.lifecycle import record_use
+from apps.memory.vectors.messages import delete_embeddings
+from apps.memory.working.sessions import find_working_memory, record_analysis
 
 FAILED = "The model could not answer this message. It is kept and can be retried."
 
@@ -220,7 +216,7 @@ def _store_reply(
             stopped=stopped,
         )
         if replaced:
-            forget_embeddings(message_ids=replaced)
+            delete_embeddings(message_ids=replaced)
         return message
     if turn.round is None:
         return record_assistant_message(

@@ -31,9 +31,16 @@ from apps.core.text.commands import Command, CommandKind
 from apps.core.text.json_text import readable_text
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.tokens import estimate_tokens
+from apps.memory import kinds as memory_kinds
+from apps.memory.commands import (
+    CommandResult,
+    Outcome,
+    describe_forgotten,
+    forget_chosen,
+    name_operation,
+    run_commands,
+)
 from apps.memory.models import LongTermMemory
-from apps.memory.selectors import get_atomic_memories_by_id, get_memories_by_id, list_atomic_memories, list_memories
-from apps.memory.services import CommandResult, Outcome, describe_forgotten, forget_chosen, name_operation, run_commands
 from apps.profile.services import get_user_profile
 
 MAX_CHOSEN = 5
@@ -230,7 +237,7 @@ def restore_prompted(kept: Sequence[Mapping[str, Any]], *, user: User, texts: Ma
 def read_commands_now(kept: Sequence[Mapping[str, Any]], *, user: User) -> list[CommandResult]:
     """Return the results with what has become of them since: undone, accepted, deleted."""
     ids = {uuid.UUID(memory_id) for item in kept for memory_id in item["memory_ids"]}
-    rows = get_atomic_memories_by_id(user, ids) if ids else {}
+    rows = memory_kinds.ATOMIC.by_ids(user, ids) if ids else {}
     texts = {str(memory_id): row.content for memory_id, row in rows.items()}
     results = []
     for item in kept:
@@ -293,10 +300,10 @@ def _read_candidates(user: User, ids: set[uuid.UUID]) -> dict[uuid.UUID, dict[st
     """The active memories of these IDs, of both kinds."""
     found = {
         key: {"id": str(key), "kind": "long_term", "text": f"{row.key}: {readable_text(row.value)}"}
-        for key, row in get_memories_by_id(user, ids).items()
+        for key, row in memory_kinds.LONG_TERM.by_ids(user, ids).items()
         if row.status == "active"
     }
-    for key, row in get_atomic_memories_by_id(user, ids).items():
+    for key, row in memory_kinds.ATOMIC.by_ids(user, ids).items():
         if row.status == "active":
             found[key] = {"id": str(key), "kind": "atomic", "text": row.content}
     return found
@@ -358,7 +365,7 @@ def _list_profile(user: User) -> Iterator[str]:
 
 
 def _list_long_term(user: User) -> Iterator[str]:
-    active = list_memories(user).filter(status="active")
+    active = memory_kinds.LONG_TERM.rows(user).filter(status="active")
     shown = list(active[:LISTED])
     for category, title in _CATEGORIES.items():
         lines = [_mark(_describe(memory), muted=memory.muted) for memory in shown if memory.category == category]
@@ -369,7 +376,7 @@ def _list_long_term(user: User) -> Iterator[str]:
 
 
 def _list_atomic(user: User, settings: MemorySettings) -> Iterator[str]:
-    active = list_atomic_memories(user).filter(status="active").order_by("-timestamp", "-id")
+    active = memory_kinds.ATOMIC.rows(user).filter(status="active").order_by("-timestamp", "-id")
     shown = list(active[:LISTED])
     days = groupby(shown, key=lambda memory: memory.timestamp.astimezone(settings.zone).date())
     for at, (day, memories) in enumerate(days):

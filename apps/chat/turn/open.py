@@ -35,19 +35,11 @@ from apps.conversations.sessions import bring_back, create_session, get_message,
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import NotFound, TooLarge
 from apps.core.llm.client import ChosenModel, choose_chat_model
-from apps.memory.selectors import (
-    WorkingMemorySnapshot,
-    find_working_memory,
-)
-from apps.memory.services import (
-    CommandResult,
-    archive_working_memory,
-    count_turn,
-    forget_embeddings,
-    record_form,
-    restore_retracted,
-    retract_learned,
-)
+from apps.memory.changes.undo import restore_retracted, retract_learned
+from apps.memory.commands import CommandResult
+from apps.memory.vectors.messages import delete_embeddings
+from apps.memory.working.archive import archive_working_memory
+from apps.memory.working.sessions import WorkingMemorySnapshot, count_turn, find_working_memory, record_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +237,7 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
             said = [line.content for exchange in found.window.rounds for line in exchange]
             wait_for_embedding = embed_message(message, said=said)
         if branch.replaced:
-            forget_embeddings(message_ids=branch.replaced)
+            delete_embeddings(message_ids=branch.replaced)
         working = setup.count(session_id, again=branch.asked is not None)
     given = setup.continue_round(
         found.opened,
@@ -387,7 +379,7 @@ def open_edited_turn(*, user: User, message_id: uuid.UUID, content: str, now: da
     """
     with transaction.atomic():
         session, replaced = replace_from(user=user, message_id=message_id, now=now)
-        forget_embeddings(message_ids=replaced)
+        delete_embeddings(message_ids=replaced)
         retractions = retract_learned(user=user, message_ids=replaced, now=now)
         turn = open_message_turn(
             user=user, session_id=session.id, content=content, idempotency_key=None, now=now, instead_of=message_id
@@ -415,7 +407,7 @@ def undo_edit(*, user: User, message_id: uuid.UUID, now: datetime) -> Restored:
     if edit is None:
         raise NotFound("This message was not edited.")
     replaced = bring_back(user=user, message_id=message_id, replaced=edit.replaced, now=now)
-    forget_embeddings(message_ids=replaced)
+    delete_embeddings(message_ids=replaced)
     retract_learned(user=user, message_ids=replaced, now=now)
     move_attachments(user=user, before=[message_id], after=edit.replaced[0])
     restored = restore_retracted(user=user, operations=edit.retractions, now=now)

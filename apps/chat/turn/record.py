@@ -26,8 +26,10 @@ from apps.conversations.rounds import read_rounds
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.json_text import readable_text
-from apps.memory.long_term.types import Action
-from apps.memory.selectors import WorkingMemorySnapshot, cut_round, get_atomic_memories_by_id, get_memories_by_id
+from apps.memory import kinds as memory_kinds
+from apps.memory.keyed import Action
+from apps.memory.recall.rounds import cut_round
+from apps.memory.working.sessions import WorkingMemorySnapshot
 
 COMPOSED = "composed"
 """The answer of a turn that composed its reply itself: no model was asked (L9)."""
@@ -153,11 +155,11 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     updates: list[dict[str, Any]] = turn.memory_updates
     # What tools found is among the used ones, too.
     ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") not in (ATOMIC, MESSAGE)}
-    memories = get_memories_by_id(user, ids) if ids else {}
+    memories = memory_kinds.LONG_TERM.by_ids(user, ids) if ids else {}
     texts = {str(key): f"{memory.key}: {readable_text(memory.value)}" for key, memory in memories.items()}
     atomic_ids = [uuid.UUID(item["id"]) for item in used if item["kind"] == ATOMIC]
     if atomic_ids:
-        atomic = get_atomic_memories_by_id(user, atomic_ids)
+        atomic = memory_kinds.ATOMIC.by_ids(user, atomic_ids)
         texts |= {str(key): memory.content for key, memory in atomic.items()}
     asked = cut_client_blocks(turn.user_message.content) if turn.user_message else ""
     rounds = read_rounds(user, [uuid.UUID(item["id"]) for item in used if item["kind"] == MESSAGE])

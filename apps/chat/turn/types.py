@@ -16,8 +16,8 @@ from apps.conversations.histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.core.llm.client import ChosenModel
-from apps.memory.selectors import WorkingMemorySnapshot
-from apps.memory.services import CommandResult
+from apps.memory.commands import CommandResult
+from apps.memory.working.sessions import WorkingMemorySnapshot
 
 
 @dataclass(frozen=True, slots=True)

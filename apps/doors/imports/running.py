@@ -36,8 +36,10 @@ from apps.doors.imports.previews import NOTHING_FOUND, Preview
 from apps.doors.imports.services import UNDER_WAY
 from apps.doors.imports.types import ExportedRow, Item, UnreadableFile
 from apps.doors.models import ImportItem, ImportPart, PastImport
-from apps.memory.selectors import list_caused_operations
-from apps.memory.services import Adoption, Origin, adopt_memories, changed_by, lock_memories, withdraw_operation
+from apps.memory.changes.records import Origin, changed_by, list_caused_operations
+from apps.memory.changes.undo import undo_and_purge
+from apps.memory.locking import lock_memories
+from apps.memory.transfer.importing import Adoption, adopt_memories
 from apps.profile.services import propose_text, withdraw_proposals
 from apps.summaries.services import leave_unsummarized
 
@@ -396,7 +398,7 @@ def _list_own_sessions(past_import: PastImport) -> list[UUID]:
 
 def _withdraw(past_import: PastImport, operations: Sequence[Any], *, now: datetime) -> None:
     for operation in operations:
-        gone = withdraw_operation(user=past_import.user, operation=operation, now=now)
+        gone = undo_and_purge(user=past_import.user, operation=operation, now=now)
         past_import.counts["undone"]["operations" if gone else "kept"] += 1
 
 

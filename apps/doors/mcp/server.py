@@ -30,8 +30,8 @@ from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, NotFound
 from apps.core.outages import describe_outage
 from apps.doors.mcp.oauth.services import OAuthAccess
+from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import Status
-from apps.memory.selectors import list_atomic_memories, list_memories
 
 logger = structlog.get_logger(__name__)
 
@@ -234,7 +234,7 @@ def read_resource(caller: Caller, uri: str) -> Any:
 def _list_recent(user: User) -> list[dict[str, Any]]:
     found = [
         memory
-        for memories in (list_memories(user), list_atomic_memories(user))
+        for memories in (LONG_TERM.rows(user), ATOMIC.rows(user))
         for memory in memories.filter(status=Status.ACTIVE, muted=False).order_by("-updated_at", "-id")[:RECENT_LIMIT]
     ]
     recent = nlargest(RECENT_LIMIT, found, key=lambda memory: (memory.updated_at, memory.id))

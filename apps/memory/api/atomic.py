@@ -42,20 +42,15 @@ from apps.memory.api.lists import (
     read_query,
     read_time,
 )
-from apps.memory.atomic import services
-from apps.memory.atomic.past import PAST
-from apps.memory.atomic.selectors import (
-    get_atomic_memories_by_id,
-    get_atomic_memory,
-    list_atomic_memories,
-    search_content,
-)
-from apps.memory.atomic.validation import MAX_CONTENT_CHARACTERS, MAX_TAG_CHARACTERS, MAX_TAGS
-from apps.memory.embeddings.queries import embed_query
+from apps.memory.deletion import delete_all_memories, delete_memories
+from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memory, mute_memories, update_memory
 from apps.memory.models import AtomicMemory
-from apps.memory.retrieval.atomic import retrieve_atomic_memories
-from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
+from apps.memory.recall.atomic import retrieve_atomic_memories
 from apps.memory.serializers import EVENT_HELP, TIMESTAMP_HELP, AtomicMemorySerializer
+from apps.memory.validation import MAX_CONTENT_CHARACTERS, MAX_TAG_CHARACTERS, MAX_TAGS
+from apps.memory.vectors.queries import embed_query
 
 operation = partial(describe, tag="Atomic memory")
 MAX_TOP_N = 50
@@ -82,7 +77,7 @@ class AtomicMemoryFilter(MemoryFilter):
     ordering = StableOrderingFilter(
         fields={"create_time": "created_at", "updated_at": "updated_at", "timestamp": "timestamp"}
     )
-    search_text = staticmethod(search_content)
+    search_text = staticmethod(ATOMIC.search)
 
     def filter_tags(self, queryset: QuerySet[AtomicMemory], name: str, value: str) -> QuerySet[AtomicMemory]:
         refuse_forbidden(value)
@@ -138,13 +133,13 @@ class AtomicSearchResultsSerializer(serializers.Serializer[Any]):
 class AtomicMemoriesView(AsOfListView[AtomicMemory]):
     """The user's atomic memories, newest first, now or at a time; create one, or delete all."""
 
-    past = PAST
+    kind = ATOMIC
     serializer_class = AtomicMemorySerializer
     filterset_class = AtomicMemoryFilter
     queryset = AtomicMemory.objects.none()  # for the schema; requests see their user's own
 
     def get_queryset(self) -> Any:
-        return list_atomic_memories(get_user(self.request))
+        return ATOMIC.rows(get_user(self.request))
 
     @operation("list_atomic_memories", scope=Scope.READ, parameters=[AS_OF])
     def get(self, request: Request) -> Response:
@@ -164,7 +159,7 @@ class AtomicMemoriesView(AsOfListView[AtomicMemory]):
     def post(self, request: Request) -> Response:
         """Add an atomic memory."""
         body = read_body(AtomicMemoryRequest, request)
-        memory, created = services.create_atomic_memory(user=get_user(request), now=timezone.now(), **body)
+        memory, created = create_atomic_memory(user=get_user(request), now=timezone.now(), **body)
         code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
         return Response(AtomicMemorySerializer(memory).data, status=code)
 
@@ -175,7 +170,7 @@ class AtomicMemoriesView(AsOfListView[AtomicMemory]):
         For good: with their history, and they are not learned again from earlier messages.
         """
         check_confirmed(request)
-        return Response({"deleted": services.forget_all_atomic_memories(user=get_user(request), now=timezone.now())})
+        return Response({"deleted": delete_all_memories(ATOMIC, user=get_user(request), now=timezone.now())})
 
 
 class AtomicMemoryView(APIView):
@@ -186,7 +181,7 @@ class AtomicMemoryView(APIView):
     @operation("get_atomic_memory", scope=Scope.READ)
     def get(self, request: Request, atomic_id: str) -> Response:
         """Get an atomic memory. Of any status."""
-        memory = get_atomic_memory(get_user(request), read_uuid(atomic_id))
+        memory = ATOMIC.get(get_user(request), read_uuid(atomic_id))
         return Response(AtomicMemorySerializer(memory).data)
 
     @operation(
@@ -224,22 +219,22 @@ class AtomicMemoryView(APIView):
         **options: bool,
     ) -> Response:
         user, asked = get_user(request), read_uuid(atomic_id)
-        get_atomic_memory(user, asked)
+        ATOMIC.get(user, asked)
         changes, now = {**otherwise, **read_body(serializer, request, **options)}, timezone.now()
         muted = changes.pop("muted", None)
         with transaction.atomic():
             if changes or muted is None:
-                services.update_atomic_memory(user=user, memory_id=asked, changes=changes, now=now)
+                update_memory(ATOMIC, user=user, memory_id=asked, changes=changes, now=now)
             if muted is not None:
-                services.mute_atomic_memories(user=user, ids=[asked], muted=muted, now=now)
-        return Response(AtomicMemorySerializer(get_atomic_memory(user, asked)).data)
+                mute_memories(ATOMIC, user=user, ids=[asked], muted=muted, now=now)
+        return Response(AtomicMemorySerializer(ATOMIC.get(user, asked)).data)
 
     @operation("delete_atomic_memory", scope=Scope.WRITE)
     def delete(self, request: Request, atomic_id: str) -> Response:
         """Delete an atomic memory. For good: with its history, and it is not learned again from earlier messages."""
         user, asked = get_user(request), read_uuid(atomic_id)
-        get_atomic_memory(user, asked)
-        return Response({"deleted": services.forget_atomic_memories(user=user, ids=[asked], now=timezone.now())})
+        ATOMIC.get(user, asked)
+        return Response({"deleted": delete_memories(ATOMIC, user=user, ids=[asked], now=timezone.now()).deleted})
 
 
 class AtomicAcceptView(APIView):
@@ -248,7 +243,7 @@ class AtomicAcceptView(APIView):
     @operation("accept_atomic_memory", scope=Scope.WRITE, answers=AtomicMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, atomic_id: str) -> Response:
         """Accept a pending atomic memory. From now on it is recalled, and what it proposes to end has ended."""
-        memory = accept_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
+        memory = accept_memory(ATOMIC, user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
         return Response(AtomicMemorySerializer(memory).data)
 
 
@@ -258,7 +253,7 @@ class AtomicRejectView(APIView):
     @operation("reject_atomic_memory", scope=Scope.WRITE, answers=AtomicMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, atomic_id: str) -> Response:
         """Reject a pending atomic memory. It is not recorded again."""
-        memory = reject_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
+        memory = reject_memory(ATOMIC, user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
         return Response(AtomicMemorySerializer(memory).data)
 
 
@@ -296,7 +291,7 @@ class AtomicSearchView(APIView):
             zone=settings.zone,
             now=timezone.now(),
         )
-        memories = get_atomic_memories_by_id(user, [item.candidate.id for item in found])
+        memories = ATOMIC.by_ids(user, [item.candidate.id for item in found])
         results = [
             {
                 "memory": memories[item.candidate.id],

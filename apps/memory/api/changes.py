@@ -18,8 +18,8 @@ from apps.accounts.types import Scope
 from apps.core.errors import Conflict
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
-from apps.memory.history.selectors import list_changes
-from apps.memory.history.undo import undo_operation
+from apps.memory.changes.records import list_changes
+from apps.memory.changes.undo import undo_operation
 from apps.memory.models import Change
 
 operation = partial(describe, tag="History")

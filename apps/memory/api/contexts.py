@@ -20,10 +20,10 @@ from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
+from apps.memory.contexts import writing as services
+from apps.memory.contexts.reading import get_context, list_contexts
+from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, MAX_TITLE_CHARACTERS
 from apps.memory.models import ContextEntry, SharedContext
-from apps.memory.shared_context import services
-from apps.memory.shared_context.selectors import get_context, list_contexts
-from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, MAX_TITLE_CHARACTERS
 
 operation = partial(describe, tag="Shared contexts")
 
@@ -128,7 +128,7 @@ class ContextView(APIView):
     @operation("delete_shared_context", scope=Scope.WRITE)
     def delete(self, request: Request, context_id: str) -> Response:
         """Delete a shared context."""
-        services.forget_context(user=get_user(request), context_id=read_uuid(context_id), now=timezone.now())
+        services.delete_context(user=get_user(request), context_id=read_uuid(context_id), now=timezone.now())
         return Response({"deleted": 1})
 
 

@@ -21,7 +21,8 @@ from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.operations import NOT_BLANK, Problem, query
 from apps.core.parsing import refuse_forbidden
 from apps.core.times import end_of_day, exists_everywhere
-from apps.memory.history.as_of import PastKind, PastObjects, put_back_all
+from apps.memory.changes.as_of import PastObjects, is_wanted, list_untracked, put_back_all, read_past
+from apps.memory.kinds import MemoryKind
 from apps.memory.models import Status
 
 ALL = "all"
@@ -169,7 +170,7 @@ def read_as_of(request: Request, user: User) -> datetime | None:
 class AsOfListView(ListAPIView[Row]):
     """List the person's own rows, now or, with ``?as_of=``, as they were at a time."""
 
-    past: ClassVar[PastKind]
+    kind: ClassVar[MemoryKind]
     filterset_class: ClassVar[Any]
     _found: PastObjects | None = None
 
@@ -178,18 +179,18 @@ class AsOfListView(ListAPIView[Row]):
         at = read_as_of(self.request, user)
         if at is None:
             return super().filter_queryset(queryset)
-        self._found = found = self.past.read(user, at=at)
+        self._found = found = read_past(self.kind, user, at=at)
         unchanged = super().filter_queryset(found.unchanged)  # refuses what its filters do not know
         filters = self.filterset_class(self.request.query_params, queryset=found.unchanged, request=self.request)
         filters.is_valid()
         wanted = filters.form.cleaned_data
-        changed = [row_id for row_id, state in found.changed.items() if self.past.is_wanted(state, wanted)]
-        steady = {name: wanted[name] for name in self.past.steady if wanted.get(name)}
-        then = queryset.filter(Q(pk__in=unchanged.order_by().values("pk")) | Q(pk__in=changed), **steady)
+        changed = [row_id for row_id, state in found.changed.items() if is_wanted(self.kind, state, wanted)]
+        either = Q(pk__in=unchanged.order_by().values("pk")) | Q(pk__in=changed)
+        then = queryset.filter(either, **list_untracked(self.kind, wanted))
         return then.order_by(*unchanged.query.order_by)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         page = super().paginate_queryset(queryset)
         if self._found is not None and page is not None:
-            put_back_all(self.past, self._found, user=get_user(self.request), rows=page)
+            put_back_all(self.kind, self._found, user=get_user(self.request), rows=page)
         return page

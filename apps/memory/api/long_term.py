@@ -38,19 +38,20 @@ from apps.memory.api.lists import (
     check_confirmed,
     read_query,
 )
-from apps.memory.embeddings.queries import embed_query
-from apps.memory.long_term import services
-from apps.memory.long_term.copies import list_copies
-from apps.memory.long_term.deletion import forget_all, forget_memories
-from apps.memory.long_term.past import PAST
-from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories, search_text
-from apps.memory.long_term.types import Action
-from apps.memory.long_term.validation import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, is_share
+from apps.memory.copies import list_copies
+from apps.memory.deletion import delete_all_memories, delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.keyed import Action
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import mute_memories, update_memory
 from apps.memory.models import Category, LongTermMemory, Source
-from apps.memory.retrieval import retrieve_relevant_memories
+from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.serializers import LongTermMemorySerializer
 from apps.memory.types import ScoredMemory
-from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory
+from apps.memory.validation import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, is_share
+from apps.memory.vectors.queries import embed_query
+from apps.memory.working.sessions import WorkingMemorySnapshot, find_working_memory
 
 operation = partial(describe, tag="Long-term memory")
 MAX_SEARCH_LIMIT = 50
@@ -75,7 +76,7 @@ class LongTermMemoryFilter(MemoryFilter):
     ordering = StableOrderingFilter(
         fields=("created_at", "updated_at", "last_accessed", "access_count", "confidence", "key")
     )
-    search_text = staticmethod(search_text)
+    search_text = staticmethod(LONG_TERM.search)
 
 
 class ConfidenceField(serializers.FloatField):
@@ -171,13 +172,13 @@ class MemorySearchResultsSerializer(serializers.Serializer[Any]):
 class LongTermMemoriesView(AsOfListView[LongTermMemory]):
     """The user's long-term memories, newest first, now or at a time; create one, or delete all."""
 
-    past = PAST
+    kind = LONG_TERM
     serializer_class = LongTermMemorySerializer
     filterset_class = LongTermMemoryFilter
     queryset = LongTermMemory.objects.none()  # for the schema; requests see their user's own
 
     def get_queryset(self) -> Any:
-        return list_memories(get_user(self.request))
+        return LONG_TERM.rows(get_user(self.request))
 
     @operation("list_memories", scope=Scope.READ, parameters=[AS_OF])
     def get(self, request: Request) -> Response:
@@ -200,7 +201,7 @@ class LongTermMemoriesView(AsOfListView[LongTermMemory]):
         A value under a key that is taken supersedes the old value, which stays in the history.
         """
         body = read_body(LongTermMemoryRequest, request)
-        memory, action = services.create_memory(user=get_user(request), now=timezone.now(), **body)
+        memory, action = create_memory(user=get_user(request), now=timezone.now(), **body)
         code = status.HTTP_200_OK if action is Action.REFRESHED else status.HTTP_201_CREATED
         return Response(LongTermMemorySerializer(memory).data, status=code)
 
@@ -211,7 +212,7 @@ class LongTermMemoriesView(AsOfListView[LongTermMemory]):
         For good: with their history, and they are not learned again from earlier messages.
         """
         check_confirmed(request)
-        return Response({"deleted": forget_all(user=get_user(request), now=timezone.now())})
+        return Response({"deleted": delete_all_memories(LONG_TERM, user=get_user(request), now=timezone.now())})
 
 
 class LongTermMemoryView(APIView):
@@ -222,7 +223,7 @@ class LongTermMemoryView(APIView):
     @operation("get_memory", scope=Scope.READ)
     def get(self, request: Request, memory_id: str) -> Response:
         """Get a long-term memory. Of any status. Does not count as use."""
-        memory = get_memory(get_user(request), read_uuid(memory_id))
+        memory = LONG_TERM.get(get_user(request), read_uuid(memory_id))
         return Response(LongTermMemorySerializer(memory).data)
 
     @operation(
@@ -255,15 +256,15 @@ class LongTermMemoryView(APIView):
         self, request: Request, memory_id: str, serializer: type[LongTermMemoryChangeRequest], **options: bool
     ) -> Response:
         user, asked = get_user(request), read_uuid(memory_id)
-        get_memory(user, asked)
+        LONG_TERM.get(user, asked)
         changes, now = read_body(serializer, request, **options), timezone.now()
         muted = changes.pop("muted", None)
         with transaction.atomic():
             if changes or muted is None:
-                services.update_memory(user=user, memory_id=asked, changes=changes, now=now)
+                update_memory(LONG_TERM, user=user, memory_id=asked, changes=changes, now=now)
             if muted is not None:
-                services.mute_memories(user=user, ids=[asked], muted=muted, now=now)
-        return Response(LongTermMemorySerializer(get_memory(user, asked)).data)
+                mute_memories(LONG_TERM, user=user, ids=[asked], muted=muted, now=now)
+        return Response(LongTermMemorySerializer(LONG_TERM.get(user, asked)).data)
 
     @operation(
         "delete_memory",
@@ -274,8 +275,8 @@ class LongTermMemoryView(APIView):
         """Delete a long-term memory. For good: with its history, and it is not learned again from earlier messages."""
         user, asked = get_user(request), read_uuid(memory_id)
         copies = _read_bool(request, "copies")
-        get_memory(user, asked)
-        result = forget_memories(user=user, ids=[asked], now=timezone.now(), copies=copies)
+        LONG_TERM.get(user, asked)
+        result = delete_memories(LONG_TERM, user=user, ids=[asked], now=timezone.now(), copies=copies)
         return Response({"deleted": result.deleted})
 
 
@@ -285,7 +286,7 @@ class AcceptView(APIView):
     @operation("accept_memory", scope=Scope.WRITE, answers=LongTermMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, memory_id: str) -> Response:
         """Accept a pending memory. From now on it is recalled. Another value of its key is superseded."""
-        memory = services.accept_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
+        memory = accept_memory(LONG_TERM, user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
         return Response(LongTermMemorySerializer(memory).data)
 
 
@@ -295,7 +296,7 @@ class RejectView(APIView):
     @operation("reject_memory", scope=Scope.WRITE, answers=LongTermMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, memory_id: str) -> Response:
         """Reject a pending memory. It is not proposed again."""
-        memory = services.reject_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
+        memory = reject_memory(LONG_TERM, user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
         return Response(LongTermMemorySerializer(memory).data)
 
 
@@ -310,7 +311,7 @@ class CopiesView(APIView):
         the memory can delete them too.
         """
         user = get_user(request)
-        copies = list_copies(user, [get_memory(user, read_uuid(memory_id))])
+        copies = list_copies(user, [LONG_TERM.get(user, read_uuid(memory_id))])
         return Response(MemoryCopiesSerializer({"results": copies}).data)
 
 
@@ -321,7 +322,7 @@ class BatchDeleteView(APIView):
     def post(self, request: Request) -> Response:
         """Delete several long-term memories."""
         body = read_body(BatchDeleteRequest, request)
-        return Response(asdict(forget_memories(user=get_user(request), now=timezone.now(), **body)))
+        return Response(asdict(delete_memories(LONG_TERM, user=get_user(request), now=timezone.now(), **body)))
 
 
 class SearchView(APIView):
@@ -368,7 +369,7 @@ class SearchView(APIView):
 
 
 def _with_memories(user: User, scored: list[ScoredMemory]) -> list[dict[str, Any]]:
-    memories = get_memories_by_id(user, [item.candidate.id for item in scored])
+    memories = LONG_TERM.by_ids(user, [item.candidate.id for item in scored])
     return [
         {name: getattr(item, name) for name in ScoredMemorySerializer._declared_fields if name != "memory"}
         | {"memory": memories[item.candidate.id]}

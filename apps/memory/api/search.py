@@ -22,7 +22,7 @@ from apps.core.fields import StrictCharField, StrictFloatField, StrictIntegerFie
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
-from apps.memory.embeddings.search import search_conversations
+from apps.memory.vectors.search import search_conversations
 
 operation = partial(describe, tag="Search")
 MAX_TOP_K = 50

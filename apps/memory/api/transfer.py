@@ -19,12 +19,11 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.core.files import answer_file
 from apps.core.operations import Problem, describe, query
 from apps.core.serializers import read_body
+from apps.memory.kinds import LONG_TERM
 from apps.memory.serializers import LongTermMemorySerializer
 from apps.memory.transfer.exporting import export_memories
-from apps.memory.transfer.kinds import LONG_TERM
-from apps.memory.transfer.reading import read_upload
-from apps.memory.transfer.services import import_memories
-from apps.memory.transfer.types import ImportRefused
+from apps.memory.transfer.files import ImportRefused, read_upload
+from apps.memory.transfer.importing import import_memories
 
 operation = partial(describe, tag="Import and export")
 
@@ -74,7 +73,7 @@ class LongTermExportView(APIView):
         """
         if request.query_params.get("format", "json") != "json":
             raise InvalidInput("format must be json.", fields={"format": ["Must be json."]})
-        return answer_file(export_memories(get_user(request), LONG_TERM), name=LONG_TERM.name)
+        return answer_file(export_memories(get_user(request), LONG_TERM), name=LONG_TERM.slug)
 
 
 class LongTermImportView(APIView):

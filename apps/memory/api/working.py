@@ -18,8 +18,8 @@ from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.serializers import WorkingMemorySerializer
-from apps.memory.working import services
-from apps.memory.working.selectors import get_working_memory
+from apps.memory.working import sessions as services
+from apps.memory.working.sessions import get_working_memory
 
 operation = partial(describe, tag="Working memory")
 NONE = Problem(NotFound, "The session has no working memory now")
@@ -74,5 +74,5 @@ class WorkingMemoryView(APIView):
     @operation("delete_working_memory", scope=Scope.WRITE, problems=[NONE])
     def delete(self, request: Request, session_id: str) -> Response:
         """Delete the working memory of a session. The next message starts a new one."""
-        deleted = services.forget_working_memory(user=get_user(request), session_id=read_uuid(session_id))
+        deleted = services.delete_working_memory(user=get_user(request), session_id=read_uuid(session_id))
         return Response({"deleted": deleted})

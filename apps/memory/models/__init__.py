@@ -1,6 +1,5 @@
 """The tables of what is remembered, one module per kind of memory."""
 
-from apps.memory.models.atomic import AtomicMemory
 from apps.memory.models.embeddings import (
     EMBEDDING_DIMENSIONS,
     AtomicEmbedding,
@@ -9,7 +8,15 @@ from apps.memory.models.embeddings import (
     LongTermEmbedding,
 )
 from apps.memory.models.history import Change
-from apps.memory.models.long_term import SEARCH_FIELDS, Category, ForgottenKey, LongTermMemory, Source, Status
+from apps.memory.models.memories import (
+    SEARCH_FIELDS,
+    AtomicMemory,
+    Category,
+    ForgottenKey,
+    LongTermMemory,
+    Source,
+    Status,
+)
 from apps.memory.models.shared_context import ContextEntry, SharedContext
 from apps.memory.models.working import WorkingMemory, WorkingMemoryRevision
 

@@ -15,8 +15,7 @@ from pgvector.django import HalfVectorField, HnswIndex, VectorField
 from apps.conversations.models import Message, Role, Session
 from apps.core.llm.embedding.types import DIMENSIONS
 from apps.core.same_owner import share_owner
-from apps.memory.models.atomic import AtomicMemory
-from apps.memory.models.long_term import LongTermMemory
+from apps.memory.models.memories import AtomicMemory, LongTermMemory
 
 EMBEDDING_DIMENSIONS = DIMENSIONS
 
@@ -54,7 +53,7 @@ class IndexedVector(models.Model):
     """A vector that may be in its table's vector index; `in_index`: whether it is.
 
     That of people who have so few that all are compared is not: a row in it costs more to write than everything else of
-    it, and 4 KB of memory (`apps.memory.embeddings.indexing`).
+    it, and 4 KB of memory (`apps.memory.vectors.indexing`).
     """
 
     in_index = models.BooleanField(default=False, db_default=False, editable=False)

@@ -12,22 +12,23 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.memory.transfer.kinds import TransferKind
+from apps.memory.kinds import MemoryKind
 
 _AT_ONCE = 1_000
 
 
-def export_memories(user: User, kind: TransferKind) -> Iterator[bytes]:
+def export_memories(user: User, kind: MemoryKind) -> Iterator[bytes]:
     """Yield a person's memories of a kind, newest first, as UTF-8 JSON, in portions and as they are at one moment."""
     rows = kind.model.objects.filter(user=user).order_by(f"-{kind.made_at}", "-id")
     yield from export_rows(rows, kind)
 
 
-def export_rows(rows: QuerySet[Any], kind: TransferKind) -> Iterator[bytes]:
+def export_rows(rows: QuerySet[Any], kind: MemoryKind) -> Iterator[bytes]:
     """Yield these memories, which the caller has seen to that they may be read."""
     with transaction.atomic():
-        values = rows.values(*(kind.column(name) for name in kind.fields)).iterator(chunk_size=_AT_ONCE)
-        yield from _dump({name: _encode(row[kind.column(name)]) for name in kind.fields} for row in values)
+        columns = {name: kind.column(name).attname for name in kind.file_fields}
+        values = rows.values(*columns.values()).iterator(chunk_size=_AT_ONCE)
+        yield from _dump({name: _encode(row[column]) for name, column in columns.items()} for row in values)
 
 
 def _encode(value: Any) -> Any:

@@ -19,9 +19,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import JiyiError
+from apps.memory.changes.records import collect_operations
+from apps.memory.changes.undo import undo_operation
+from apps.memory.copies import list_copies
+from apps.memory.lifecycle import remove_item
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
-from apps.memory.selectors import embed_query, list_copies
-from apps.memory.services import collect_operations, remove_item, undo_operation
+from apps.memory.vectors.queries import embed_query
 from apps.panel.memories.editing import EditingPages
 from apps.panel.memories.kinds import ATOMIC, CHANGEABLE, LONG_TERM
 from apps.panel.memories.query import ListQuery

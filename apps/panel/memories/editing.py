@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.core.errors import JiyiError, Outdated
-from apps.memory.long_term.types import Action
-from apps.memory.services import collect_operations
+from apps.memory.changes.records import collect_operations
+from apps.memory.keyed import Action
 from apps.panel.editors import EDITORS, Editor, OwnerField
 from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
 from apps.panel.memories.lists import find_owner, read_list, row_context

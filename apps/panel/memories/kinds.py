@@ -1,4 +1,4 @@
-"""The two kinds of memories: the names of their fields and the services that write them."""
+"""The two kinds of memories: what pages add to their declarations, and the services that write them."""
 
 from __future__ import annotations
 
@@ -10,97 +10,135 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.core.text.json_text import json_text
-from apps.memory import services
-from apps.memory.atomic import services as atomic
-from apps.memory.atomic.selectors import DERIVED_FIELDS, search_content
-from apps.memory.long_term import services as long_term
-from apps.memory.long_term.selectors import search_text
-from apps.memory.long_term.types import Action
-from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
-from apps.memory.selectors import (
-    combine_contents,
-    combine_values,
-    retrieve_atomic_memories,
-    retrieve_relevant_memories,
+from apps.memory import kinds
+from apps.memory.deletion import delete_all_memories, delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.keyed import Action
+from apps.memory.lifecycle import (
+    combine_texts,
+    create_atomic_memory,
+    merge_memories,
+    mute_memories,
+    restore_memory,
+    supersede_atomic_memory,
+    update_memory,
 )
+from apps.memory.models import AtomicMemory, Change, LongTermMemory
+from apps.memory.recall.atomic import retrieve_atomic_memories
+from apps.memory.recall.long_term import retrieve_relevant_memories
 
 # The other statuses are history: readable, not editable.
-CHANGEABLE = (Status.ACTIVE, Status.PENDING)
+CHANGEABLE = kinds.CURRENT
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryKind:
-    """What a page has to know of a kind of memories. ``editable``: the fields that a person writes.
+    """What a page has to know of a kind of memories. ``memory``: its declaration.
 
-    ``text``: the field with what is remembered. ``derived``: what only search and comparison read of a row.
-    ``made_at``: the field with the time it was stored. ``choices``: the fields with few values that lists are narrowed
-    and counted by. ``sorts``: what a list can be sorted by, and the field for it. ``tagged``: whether there are tags.
+    ``text``: the field with what is remembered. ``choices``: the fields with few values that lists are narrowed and
+    counted by. ``sorts``: what a list can be sorted by, and the field for it. ``tagged``: whether there are tags.
     ``tell``: a memory in one line, as it is searched for.
-
-    The services take the user, the memory's ID or IDs, and ``now``.
     """
 
-    change_kind: Change.Kind
-    model: type[Any]
-    editable: tuple[str, ...]
+    memory: kinds.MemoryKind
     text: str
-    derived: tuple[str, ...]
-    made_at: str
     choices: tuple[str, ...]
     sorts: Mapping[str, str]
     tagged: bool
     tell: Callable[[Any], str]
-    search: Callable[..., Any]
     suggest: Callable[..., Sequence[Any]]
-    combine: Callable[[Any, Any], Any]
     create: Callable[..., tuple[Any, Any]]
-    update: Callable[..., Any]
     supersede: Callable[..., Any]
-    merge: Callable[..., Any]
-    restore: Callable[..., Any]
-    accept: Callable[..., Any]
-    reject: Callable[..., Any]
-    mute: Callable[..., int]
-    forget: Callable[..., int]
-    forget_all: Callable[..., int]
+
+    @property
+    def change_kind(self) -> Change.Kind:
+        """The kind of its records."""
+        return self.memory.change_kind
+
+    @property
+    def model(self) -> type[Any]:
+        """The table."""
+        return self.memory.model
+
+    @property
+    def editable(self) -> tuple[str, ...]:
+        """The fields that a person writes."""
+        return self.memory.editable
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """What only search and comparison read of a row."""
+        return self.memory.derived
+
+    @property
+    def made_at(self) -> str:
+        """The field with the time it was stored."""
+        return self.memory.made_at
 
     @property
     def name(self) -> str:
         """ "long_term" or "atomic"."""
-        return str(self.change_kind.value)
+        return str(self.memory.name.value)
 
     @property
     def base(self) -> str:
         """What the names of its pages' addresses begin with, in their namespace."""
         return f"admin:{self.model._meta.app_label}_{self.model._meta.model_name}"
 
+    def search(self, memories: Any, text: str, *, by_index: bool | None = None) -> Any:
+        """Narrow memories to those that hold what is looked for."""
+        return self.memory.search(memories, text, by_index=by_index)
+
+    def combine(self, kept: Any, merged: Any) -> Any:
+        """Return what two texts say together."""
+        return combine_texts(self.memory, kept, merged)
+
+    def update(self, **arguments: Any) -> Any:
+        """Change fields of a memory."""
+        return update_memory(self.memory, **arguments)
+
+    def merge(self, text: Any, **arguments: Any) -> Any:
+        """Make one memory of two, with this text."""
+        return merge_memories(self.memory, text=text, **arguments)
+
+    def restore(self, **arguments: Any) -> Any:
+        """Make a memory that is history active again."""
+        return restore_memory(self.memory, **arguments)
+
+    def accept(self, **arguments: Any) -> Any:
+        """Accept a pending memory."""
+        return accept_memory(self.memory, **arguments)
+
+    def reject(self, **arguments: Any) -> Any:
+        """Reject a pending memory."""
+        return reject_memory(self.memory, **arguments)
+
+    def mute(self, **arguments: Any) -> int:
+        """Mute memories, or no longer; returns how many were otherwise."""
+        return mute_memories(self.memory, **arguments)
+
+    def forget(self, *, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
+        """Delete memories for good; returns how many of those asked for are gone."""
+        return delete_memories(self.memory, user=user, ids=ids, copies=copies, now=now).deleted
+
+    def forget_all(self, *, user: User, now: datetime) -> int:
+        """Delete every memory of a person for good; returns how many."""
+        return delete_all_memories(self.memory, user=user, now=now)
+
 
 def _supersede_long_term(*, user: User, memory: LongTermMemory, text: Any, now: datetime) -> LongTermMemory:
-    successor, action = long_term.create_memory(
-        user=user, category=memory.category, key=memory.key, value=text, now=now
-    )
+    successor, action = create_memory(user=user, category=memory.category, key=memory.key, value=text, now=now)
     return memory if action is Action.REFRESHED else successor
 
 
 def _supersede_atomic(*, user: User, memory: AtomicMemory, text: str, now: datetime) -> AtomicMemory:
-    return services.supersede_atomic_memory(user=user, memory_id=memory.pk, content=text, now=now)
-
-
-def _forget_long_term(*, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
-    return services.forget_memories(user=user, ids=ids, copies=copies, now=now).deleted
-
-
-def _forget_atomic(*, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
-    return atomic.forget_atomic_memories(user=user, ids=ids, now=now)
+    return supersede_atomic_memory(user=user, memory_id=memory.pk, content=text, now=now)
 
 
 LONG_TERM = MemoryKind(
-    change_kind=Change.Kind.LONG_TERM,
-    model=LongTermMemory,
-    editable=long_term.EDITABLE_FIELDS,
+    memory=kinds.LONG_TERM,
     text="value",
-    derived=("normalized_key", "normalized_value", *SEARCH_FIELDS),
-    made_at="created_at",
     choices=("status", "category", "source"),
     sorts={
         "created": "created_at",
@@ -112,45 +150,21 @@ LONG_TERM = MemoryKind(
     },
     tagged=False,
     tell=lambda memory: f"{memory.key} {json_text(memory.value)}",
-    search=search_text,
     suggest=lambda text, **how: retrieve_relevant_memories(message=text, **how),
-    combine=combine_values,
-    create=long_term.create_memory,
-    update=long_term.update_memory,
+    create=create_memory,
     supersede=_supersede_long_term,
-    merge=lambda text, **how: services.merge_memories(value=text, **how),
-    restore=services.bring_back_memory,
-    accept=long_term.accept_memory,
-    reject=long_term.reject_memory,
-    mute=long_term.mute_memories,
-    forget=_forget_long_term,
-    forget_all=services.forget_all,
 )
 
 ATOMIC = MemoryKind(
-    change_kind=Change.Kind.ATOMIC,
-    model=AtomicMemory,
-    editable=atomic.EDITABLE_FIELDS,
+    memory=kinds.ATOMIC,
     text="content",
-    derived=DERIVED_FIELDS,
-    made_at="create_time",
     choices=("status",),
     sorts={"created": "create_time", "updated": "updated_at", "said": "timestamp", "happened": "event_start"},
     tagged=True,
     tell=lambda memory: str(memory.content),
-    search=search_content,
     suggest=lambda text, **how: retrieve_atomic_memories(query=text, **how),
-    combine=combine_contents,
-    create=atomic.create_atomic_memory,
-    update=atomic.update_atomic_memory,
+    create=create_atomic_memory,
     supersede=_supersede_atomic,
-    merge=lambda text, **how: services.merge_atomic_memories(content=text, **how),
-    restore=services.bring_back_atomic_memory,
-    accept=services.accept_atomic_memory,
-    reject=services.reject_atomic_memory,
-    mute=atomic.mute_atomic_memories,
-    forget=_forget_atomic,
-    forget_all=atomic.forget_all_atomic_memories,
 )
 
 BOTH = (LONG_TERM, ATOMIC)

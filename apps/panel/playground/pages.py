@@ -28,7 +28,7 @@ from apps.core.text.clean import clean_text
 from apps.core.text.keywords import Fate, explain_keywords
 from apps.core.text.time_expressions import find_times
 from apps.core.words import ATOMIC_PARTS, COMPONENTS, Component
-from apps.memory.retrieval.explain.types import COUNTED_HITS, Asked
+from apps.memory.recall.explain import COUNTED_HITS, Asked
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.playground.rows import (

@@ -18,10 +18,11 @@ from apps.chat.context.read import TurnInput
 from apps.chat.context.types import LAYER_NAMES, Context
 from apps.chat.inspect.rebuild import try_context
 from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
-from apps.memory.retrieval.explain.selectors import explain_recall
-from apps.memory.retrieval.explain.types import Arm, Asked, ExplainedMemory, RecallExplanation
-from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model, find_earlier
+from apps.memory.recall.explain import Arm, Asked, ExplainedMemory, RecallExplanation, explain_recall
+from apps.memory.recall.query import find_earlier
 from apps.memory.types import Candidate, ScoredAtomicMemory
+from apps.memory.vectors.embedders import find_active_model
+from apps.memory.vectors.queries import QueryEmbedding, embed_query
 from apps.panel.words import show_value
 
 _MEMORIES = LAYER_NAMES.index("memories")

@@ -21,7 +21,7 @@ from apps.core.errors import JiyiError, NotFound, Outdated
 from apps.core.http import read_uuid
 from apps.core.text.clean import normalize_line_ends
 from apps.core.words import word
-from apps.memory.services import collect_operations
+from apps.memory.changes.records import collect_operations
 from apps.panel.links import link_page
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import CardList, PanelPage, is_partial, with_toast

@@ -19,16 +19,16 @@ from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.core.words import word
-from apps.memory.judging.types import Reason
-from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.selectors import (
+from apps.memory.judge.review import (
     Acceptance,
     find_reason,
-    list_set_aside,
+    list_sent_to_review,
     preview_acceptance,
     preview_acceptances,
-    reads_as_instruction,
 )
+from apps.memory.judge.types import Reason
+from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.proposals import reads_as_instruction
 from apps.panel.review.queue import Kind, Waiting, list_rows
 from apps.panel.texts import split_found
 from apps.panel.words import show_value
@@ -114,7 +114,9 @@ def load_items(waiting: Sequence[Waiting], *, owner: User | None) -> list[Item]:
     acceptances = preview_acceptances(rows[Kind.LONG_TERM].values())
     changes = preview_proposals(rows[Kind.PROFILE].values())
     long_term = rows[Kind.LONG_TERM].values()
-    aside = list_set_aside({row.user_id for row in long_term}, ids=[row.id for row in long_term]) if long_term else ()
+    aside = (
+        list_sent_to_review({row.user_id for row in long_term}, ids=[row.id for row in long_term]) if long_term else ()
+    )
     items = []
     for place in waiting:
         row = rows[place.kind].get(place.id)

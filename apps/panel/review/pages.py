@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,17 +19,12 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.core.errors import JiyiError, NotFound
 from apps.core.http import read_uuid
+from apps.memory.changes.records import collect_operations
+from apps.memory.changes.undo import undo_operation
+from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import update_memory
 from apps.memory.models import Category, Change
-from apps.memory.services import (
-    accept_atomic_memory,
-    accept_memory,
-    collect_operations,
-    reject_atomic_memory,
-    reject_memory,
-    undo_operation,
-    update_atomic_memory,
-    update_memory,
-)
 from apps.panel.editors import EDITORS, Editor
 from apps.panel.owned import choose_owner, sees_everybody
 from apps.panel.pages import PanelPage
@@ -76,12 +72,15 @@ def read_step(text: str) -> Step:
 
 # What accepts and rejects a memory, and what edits it first.
 _SERVICES = {
-    (Kind.LONG_TERM, Decision.ACCEPT): accept_memory,
-    (Kind.LONG_TERM, Decision.REJECT): reject_memory,
-    (Kind.ATOMIC, Decision.ACCEPT): accept_atomic_memory,
-    (Kind.ATOMIC, Decision.REJECT): reject_atomic_memory,
+    (Kind.LONG_TERM, Decision.ACCEPT): partial(accept_memory, LONG_TERM),
+    (Kind.LONG_TERM, Decision.REJECT): partial(reject_memory, LONG_TERM),
+    (Kind.ATOMIC, Decision.ACCEPT): partial(accept_memory, ATOMIC),
+    (Kind.ATOMIC, Decision.REJECT): partial(reject_memory, ATOMIC),
 }
-_UPDATES: dict[Kind, Any] = {Kind.LONG_TERM: update_memory, Kind.ATOMIC: update_atomic_memory}
+_UPDATES: dict[Kind, Any] = {
+    Kind.LONG_TERM: partial(update_memory, LONG_TERM),
+    Kind.ATOMIC: partial(update_memory, ATOMIC),
+}
 
 
 @transaction.atomic

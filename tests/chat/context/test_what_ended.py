@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
-from apps.memory.atomic.services import create_atomic_memories
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.history.authorship import changed_by
+from apps.memory.changes.records import changed_by
+from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import Change
+from apps.memory.types import AtomicDraft
 from apps.summaries.services import create_session_summary
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from apps.conversations.models import Work
 from apps.extraction import tasks
-from apps.memory.embeddings.filling import fill_missing
-from apps.memory.services import create_atomic_memory
+from apps.memory.lifecycle import create_atomic_memory
+from apps.memory.vectors.memories import fill_missing
 from tests.support.http_server import ApiClient
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4", "A5")]

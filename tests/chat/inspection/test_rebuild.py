@@ -15,18 +15,14 @@ from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.conversations.sessions import delete_session
-from apps.memory.atomic.services import forget_atomic_memories, update_atomic_memory
+from apps.memory.changes.undo import undo_operation, undo_together
+from apps.memory.contexts.writing import append_entry, delete_context
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import update_memory
 from apps.memory.models import Change, ContextEntry, LongTermMemory
-from apps.memory.services import (
-    append_entry,
-    create_memory,
-    forget_context,
-    forget_memories,
-    forget_working_memory,
-    undo_operation,
-    undo_together,
-    update_memory,
-)
+from apps.memory.working.sessions import delete_working_memory
 from apps.profile.services import forget_profile, update_profile
 from apps.summaries.services import update_session_summary
 from tests.support.everything import Everything
@@ -73,9 +69,9 @@ def test_later_turns_and_edits_leave_it_as_it_was_and_are_told(alice: ApiClient,
     user, now = alice.user, timezone.now()
     alice.say(str(everything.session), "再说一句").raise_for_status()
     alice.say(str(everything.other), "又回来了").raise_for_status()
-    update_memory(user=user, memory_id=everything.memory.id, changes={"value": "红色"}, now=now)
-    update_memory(user=user, memory_id=everything.memory.id, changes={"value": "绿色"}, now=timezone.now())
-    update_atomic_memory(user=user, memory_id=everything.atomic.id, changes={"content": "用户讨厌芒果。"}, now=now)
+    update_memory(LONG_TERM, user=user, memory_id=everything.memory.id, changes={"value": "红色"}, now=now)
+    update_memory(LONG_TERM, user=user, memory_id=everything.memory.id, changes={"value": "绿色"}, now=timezone.now())
+    update_memory(ATOMIC, user=user, memory_id=everything.atomic.id, changes={"content": "用户讨厌芒果。"}, now=now)
     update_session_summary(user=user, summary_id=everything.summary.id, changes={"snippet": "In June."}, now=now)
     append_entry(user=user, context_id=everything.context.id, text="回函了", now=now)
     update_profile(user=user, changes={"reply_style": "详细"}, now=now)
@@ -131,14 +127,14 @@ def test_what_was_deleted_since_shows_as_deleted_and_nothing_of_it_is_left(
     alice: ApiClient, everything: Everything
 ) -> None:
     user, now = alice.user, timezone.now()
-    update_memory(user=user, memory_id=everything.memory.id, changes={"value": "红色"}, now=now)
-    forget_memories(user=user, ids=[everything.memory.id], now=now)
-    forget_atomic_memories(user=user, ids=[everything.atomic.id], now=now)
+    update_memory(LONG_TERM, user=user, memory_id=everything.memory.id, changes={"value": "红色"}, now=now)
+    delete_memories(LONG_TERM, user=user, ids=[everything.memory.id], now=now)
+    delete_memories(ATOMIC, user=user, ids=[everything.atomic.id], now=now)
     delete_session(user=user, session_id=everything.other)
-    forget_context(user=user, context_id=everything.context.id, now=now)
+    delete_context(user=user, context_id=everything.context.id, now=now)
     forget_profile(user=user, now=now)
     update_profile(user=user, changes={"reply_style": "新的"}, now=timezone.now())  # its version is 1, as it was then
-    forget_working_memory(user=user, session_id=everything.session)
+    delete_working_memory(user=user, session_id=everything.session)
     prompt = rebuild(alice, everything.reply)
     deleted = {piece.kind for layer in prompt.layers for piece in layer.pieces if piece.state == State.DELETED}
     assert deleted == {"long_term", "atomic", "session_summary", "context", "profile", "working"}

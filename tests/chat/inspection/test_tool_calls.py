@@ -12,8 +12,11 @@ from apps.accounts.services.people import update_settings
 from apps.chat.inspect.past import RebuiltPrompt, State
 from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
-from apps.memory.services import create_atomic_memory, create_memory, forget_atomic_memories, update_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, call, call_tools
@@ -63,8 +66,8 @@ def test_the_prompt_is_rebuilt_letter_for_letter_and_the_calls_are_beside_it(
 def test_what_was_found_shows_what_became_of_it(alice: ApiClient, turn: dict[str, Any]) -> None:
     now = timezone.now()
     allergy = LongTermMemory.objects.get(key="allergy")
-    update_memory(user=alice.user, memory_id=allergy.id, changes={"value": "nuts"}, now=now)
-    forget_atomic_memories(user=alice.user, ids=[AtomicMemory.objects.get().id], now=now)
+    update_memory(LONG_TERM, user=alice.user, memory_id=allergy.id, changes={"value": "nuts"}, now=now)
+    delete_memories(ATOMIC, user=alice.user, ids=[AtomicMemory.objects.get().id], now=now)
     prompt = rebuild(alice, turn)
     searched, _made = prompt.calls
     found = {piece.kind: (piece.state, piece.then, piece.now) for piece in searched.pieces}

@@ -16,14 +16,13 @@ from django.utils import timezone
 from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.core.llm.blocks import read_block
+from apps.memory.changes.undo import undo_operation
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.judge.review import accept_memory
+from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
-from apps.memory.services import (
-    accept_atomic_memory,
-    create_atomic_memory,
-    create_memory,
-    forget_atomic_memories,
-    undo_operation,
-)
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, refuse_with
@@ -109,7 +108,7 @@ def test_known_waiting_forgotten_and_not_found_are_told_apart(alice: ApiClient, 
     ]  # fmt: skip
     assert turn["commands"][3]["texts"] == ["my spaceship"]
     waiting = AtomicMemory.objects.get(user=alice.user, status=Status.PENDING)
-    accept_atomic_memory(user=alice.user, memory_id=waiting.id, now=timezone.now())
+    accept_memory(ATOMIC, user=alice.user, memory_id=waiting.id, now=timezone.now())
     again = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
     assert again["commands"][1]["status"] == "stored"
 
@@ -247,7 +246,7 @@ def test_the_prompt_with_its_actions_is_rebuilt_letter_for_letter(alice: ApiClie
     assert [message.content for message in prompt.messages] == [message["content"] for message in sent]
     assert prompt.exact is True
     (ski,) = turn["commands"][0]["memory_ids"]
-    forget_atomic_memories(user=alice.user, ids=[uuid.UUID(ski)], now=timezone.now())
+    delete_memories(ATOMIC, user=alice.user, ids=[uuid.UUID(ski)], now=timezone.now())
     assert "I ski." not in json.dumps(kept.commands)
     gone = rebuild_prompt(kept, settings=settings, table=table)
     assert (gone.exact, '"stored": ["(deleted)"]' in gone.layers[2].content) == (False, True)

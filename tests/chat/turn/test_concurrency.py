@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from apps.conversations.models import Message
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
-from apps.memory.services import create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Gate, Reply, ScriptedModel, reply_with

@@ -10,8 +10,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.conversations.models import Message, Work
 from apps.conversations.rounds import record_summary
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.services import create_atomic_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Gate, Reply, ScriptedModel

@@ -13,8 +13,8 @@ from apps.chat.models import Turn
 from apps.chat.tasks import fail_abandoned_turns
 from apps.chat.turn import run
 from apps.conversations.models import Message
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
-from apps.memory.services import create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with

@@ -12,11 +12,13 @@ from django.utils import timezone
 from apps.chat.models import Turn
 from apps.conversations.rounds import record_summary
 from apps.core.llm.blocks import read_block
-from apps.memory.atomic.services import create_atomic_memories, create_atomic_memory, forget_atomic_memories
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.embeddings.filling import fill_missing
-from apps.memory.services import create_memory
-from apps.memory.shared_context.services import append_entry, create_context
+from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memories, create_atomic_memory
+from apps.memory.types import AtomicDraft
+from apps.memory.vectors.memories import fill_missing
 from apps.profile.services import update_profile
 from apps.summaries.services import create_session_summary
 from tests.support.answers import answer
@@ -106,7 +108,7 @@ def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
     Turn.objects.update(memories_used=[{name: value for name, value in used.items() if name != "text"}])
     stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
     assert stored["memories_used"] == [used]
-    forget_atomic_memories(user=alice.user, ids=[memory.id], now=now)
+    delete_memories(ATOMIC, user=alice.user, ids=[memory.id], now=now)
     stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
     assert [item["text"] for item in stored["memories_used"]] == ["(deleted)"]
 

@@ -10,7 +10,7 @@ import pytest
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
-from apps.memory.services import create_memory
+from apps.memory.entries import create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel

@@ -15,8 +15,9 @@ from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.conversations.models import Work
 from apps.core.llm.blocks import read_block
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_atomic_memory, create_memory
 from apps.profile.services import update_profile
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient

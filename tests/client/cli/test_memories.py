@@ -137,7 +137,7 @@ def test_a_search_where_nothing_is_remembered(jiyi: Jiyi):
 
 def test_a_search_in_messages(jiyi: Jiyi, client: Client):
     from apps.conversations.models import Message
-    from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+    from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 
     session = client.sessions.create()
     client.sessions.record(session.id, [{"role": "user", "content": "I have a black cat."}])

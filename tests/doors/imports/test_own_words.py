@@ -16,8 +16,8 @@ from apps.doors.imports.running import run_imports
 from apps.doors.imports.services import undo_import
 from apps.doors.models import PastImport
 from apps.extraction.run import extract
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from apps.profile.models import ProfileProposal
 from apps.profile.services import accept_proposal, reject_proposal
 from apps.summaries.models import SessionSummary

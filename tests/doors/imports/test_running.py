@@ -19,8 +19,11 @@ from apps.doors.imports import payloads, running
 from apps.doors.imports.running import MAX_ATTEMPTS, claim_import, run_imports, run_slice
 from apps.doors.imports.services import create_import, remove_import, undo_import
 from apps.doors.models import ImportItem, ImportPart, PastImport
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
-from apps.memory.services import create_atomic_memory, create_memory, forget_atomic_memories
 from tests.doors.imports.conftest import Bring
 from tests.doors.imports.samples import (
     CHATGPT_ARCHIVE,
@@ -178,7 +181,7 @@ def test_what_is_known_here_stays_as_it_is(user: User, bring: Bring) -> None:
 def test_what_was_deleted_here_since_is_not_brought_back(user: User, bring: Bring) -> None:
     bring(as_json(MEM0_RESULTS))
     gone = AtomicMemory.objects.get(user=user, content="对花生过敏")
-    forget_atomic_memories(user=user, ids=[gone.id], now=timezone.now())
+    delete_memories(ATOMIC, user=user, ids=[gone.id], now=timezone.now())
     done = bring(as_json(MEM0_RESULTS))
     assert done.counts["skipped"] == {"already_imported": 1, "forgotten": 1}
     assert "对花生过敏" not in contents(user)

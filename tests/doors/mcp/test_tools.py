@@ -14,8 +14,9 @@ from apps.accounts.models import User
 from apps.accounts.services.people import create_token, update_settings
 from apps.conversations.sessions import create_session
 from apps.doors.mcp.server import TOOLS
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, Status
-from apps.memory.services import create_atomic_memory, create_memory
 from apps.profile.services import update_profile
 from apps.summaries.services import create_session_summary
 from tests.support.mcp import REVISIONS, McpCaller

@@ -10,8 +10,8 @@ import pytest
 
 from apps.chat.models import Turn
 from apps.conversations.models import Message, MessageStatus, Session, Work
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
-from apps.memory.services import create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with

@@ -13,7 +13,7 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from apps.conversations.models import Message, Session, Work
-from apps.memory.services import create_memory
+from apps.memory.entries import create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import ScriptedModel

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from apps.chat.models import Turn
 from apps.conversations.models import Message, MessageStatus, Session, Work
 from apps.doors.models import StoredResponse
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
-from apps.memory.services import create_memory
 from tests.doors.openai.tables import count_rows
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events

@@ -10,8 +10,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import update_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_memory, forget_memories, update_memory
 
 pytestmark = pytest.mark.spec("L7")
 
@@ -23,10 +26,10 @@ def test_a_change_is_read_and_undone(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
 ) -> None:
     memory, _action = create_memory(user=mei, category="fact", key="居住城市", value="我住在北京海淀。", now=NOW)
-    update_memory(user=mei, memory_id=memory.id, changes={"value": "我住在北京朝阳。"}, now=NOW)
+    update_memory(LONG_TERM, user=mei, memory_id=memory.id, changes={"value": "我住在北京朝阳。"}, now=NOW)
     create_memory(user=mei, category="fact", key="居住城市", value="我搬到上海了。", now=NOW)
     gone, _action = create_memory(user=mei, category="preference", key="drink", value="green tea", now=NOW)
-    forget_memories(user=mei, ids=[gone.id], now=NOW)
+    delete_memories(LONG_TERM, user=mei, ids=[gone.id], now=NOW)
 
     page = open_panel(mei, "/admin/memory/change/", **look)
     changes = page.locator(".change")

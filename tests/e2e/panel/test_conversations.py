@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import LongTermMemory
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient

@@ -13,8 +13,9 @@ from playwright.sync_api import Page, expect
 from apps.accounts.models import User
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import Change, LongTermMemory
-from apps.memory.services import create_atomic_memory, create_memory
 from apps.profile.models import ProfileProposal
 from tests.panel.dashboard.test_overview import make_turns
 from tests.support.factories import LongTermMemoryFactory

@@ -13,9 +13,11 @@ from playwright.sync_api import Page, expect
 from apps.accounts.models import User
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.keyed import ProposedEntry
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_atomic_memory, create_memory, record_entries, update_memory
 
 pytestmark = pytest.mark.spec("M2", "L7", "M7")
 
@@ -39,7 +41,9 @@ def fill(mei: User) -> LongTermMemory:
     memory, _action = create_memory(
         user=mei, category="fact", key="居住地", value="北京市海淀区", now=now - timedelta(days=90), confidence=0.8
     )
-    update_memory(user=mei, memory_id=memory.id, changes={"value": "北京市朝阳区"}, now=now - timedelta(days=20))
+    update_memory(
+        LONG_TERM, user=mei, memory_id=memory.id, changes={"value": "北京市朝阳区"}, now=now - timedelta(days=20)
+    )
     used = [{"id": str(memory.id), "kind": "long_term", "score": 0.812, "keyword_score": 0.5, "recency_score": 0.93}]
     for weeks in (0, 0, 1, 1, 1, 3, 6, 7, 7, 11, 12, 20):
         place = session.messages.count()

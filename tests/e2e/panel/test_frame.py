@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from apps.accounts.models import User
-from apps.memory.services import create_atomic_memory
+from apps.memory.lifecycle import create_atomic_memory
 from tests.e2e.conftest import PASSWORD
 
 pytestmark = pytest.mark.spec("M7")

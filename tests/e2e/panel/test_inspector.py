@@ -11,14 +11,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.services.people import update_settings
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory
-from apps.memory.services import (
-    create_atomic_memory,
-    create_memory,
-    forget_atomic_memories,
-    forget_memories,
-    update_memory,
-)
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
@@ -40,8 +37,10 @@ def test_a_turn_is_looked_into(
     emotion = {"primary": "happy", "confidence": 0.8, "indicators": ["好"]}
     model.script(answer(HOSTILE + "长" * 400, emotion=emotion, variables={"预算": 3000}))
     alice.say(str(everything.session), "颜色？" + HOSTILE).raise_for_status()
-    update_memory(user=alice.user, memory_id=everything.memory.id, changes={"value": "红色"}, now=timezone.now())
-    forget_memories(user=alice.user, ids=[], now=timezone.now())
+    update_memory(
+        LONG_TERM, user=alice.user, memory_id=everything.memory.id, changes={"value": "红色"}, now=timezone.now()
+    )
+    delete_memories(LONG_TERM, user=alice.user, ids=[], now=timezone.now())
     page = open_panel(alice.user, f"/admin/chat/turn/{everything.reply}/change/", **look)
     expect(page.locator(".piece__edited")).to_have_count(1)
     page.locator(".piece__edited summary").click()
@@ -76,8 +75,8 @@ def test_tool_calls_are_looked_into(
     )
     model.script(call_tools(*calls), answer("No."))
     turn = alice.say(alice.new_session(), "Shall I order paella?").raise_for_status().json()
-    update_memory(user=alice.user, memory_id=memory.id, changes={"value": "nuts"}, now=timezone.now())
-    forget_atomic_memories(user=alice.user, ids=[AtomicMemory.objects.get().id], now=timezone.now())
+    update_memory(LONG_TERM, user=alice.user, memory_id=memory.id, changes={"value": "nuts"}, now=timezone.now())
+    delete_memories(ATOMIC, user=alice.user, ids=[AtomicMemory.objects.get().id], now=timezone.now())
 
     page = open_panel(alice.user, f"/admin/chat/turn/{turn['assistant_message']['id']}/change/", **look)
     shown = page.locator("section[aria-labelledby=calls-title] .call")

@@ -11,7 +11,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.memory.services import create_memory, forget_memories
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
 
 LIST = "/admin/memories/"
 HARM = "<script>window.harmed = 1</script> {{ 7*7 }} ]]> \u202ereversed"
@@ -123,7 +125,7 @@ def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: 
     remember(mei, "dog", "Rex")
     expect(page.get_by_role("button", name="1 new memory")).to_be_visible()
     expect(page.locator("tbody .memory")).to_have_count(2)
-    forget_memories(user=mei, ids=[tea.id], now=timezone.now())
+    delete_memories(LONG_TERM, user=mei, ids=[tea.id], now=timezone.now())
     expect(page.locator(f"#memory-{tea.id}")).to_have_class(re.compile("memory--gone"))
     page.get_by_role("button", name="1 new memory").click()
     expect(page.locator("tbody .memory__name")).to_have_text(["dog", "cat"])

@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_memory
 
 pytestmark = pytest.mark.spec("M6")
 

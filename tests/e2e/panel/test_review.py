@@ -9,10 +9,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.memory.judging.types import Relation, Verdict
+from apps.memory.entries import create_memory
+from apps.memory.judge.known import list_known_memories
+from apps.memory.judge.types import Relation, Verdict
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.selectors import list_known_memories
-from apps.memory.services import create_atomic_memory, create_memory
 from tests.panel.review.world import NOW, wait_atomic, wait_long_term, wait_profile
 
 pytestmark = pytest.mark.spec("M6")

@@ -11,8 +11,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory, supersede_atomic_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_atomic_memory, create_memory, supersede_atomic_memory
 from apps.profile.services import update_profile
 
 pytestmark = pytest.mark.spec("L3", "L7")

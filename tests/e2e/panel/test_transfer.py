@@ -11,8 +11,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
+from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_memory
 
 pytestmark = pytest.mark.spec("M4", "M7")
 

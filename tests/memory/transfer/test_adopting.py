@@ -9,16 +9,12 @@ from uuid import uuid4
 import pytest
 
 from apps.accounts.models import User
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, LongTermMemory
-from apps.memory.services import (
-    Adoption,
-    ForeignMemory,
-    adopt_memories,
-    create_atomic_memory,
-    create_memory,
-    forget_memories,
-)
-from tests.support.factories import UserFactory
+from apps.memory.transfer.importing import Adoption, ForeignMemory, adopt_memories
 
 pytestmark = [
     pytest.mark.django_db,
@@ -28,11 +24,6 @@ pytestmark = [
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=30)
-
-
-@pytest.fixture
-def user() -> User:
-    return UserFactory.create()
 
 
 def adopt(user: User, *memories: ForeignMemory) -> list[Adoption]:
@@ -64,7 +55,7 @@ def test_what_is_here_decides(user: User) -> None:
     create_atomic_memory(user=user, content="喜欢茶", now=NOW)
     create_memory(user=user, category="fact", key="home", value="York", now=NOW)
     gone, _action = create_memory(user=user, category="fact", key="pet", value="cat", now=NOW)
-    forget_memories(user=user, ids=[gone.id], now=NOW)
+    delete_memories(LONG_TERM, user=user, ids=[gone.id], now=NOW)
     said = say("喜欢咖啡")
     assert adopt(user, said) == [Adoption.ADOPTED]
     outcomes = adopt(

@@ -12,13 +12,14 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
-from apps.memory.atomic.held_verdicts import HeldVerdict, Target
-from apps.memory.atomic.services import create_atomic_memories
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.history.undo import undo_operation
-from apps.memory.judging.types import Reason, Relation
-from apps.memory.long_term.deletion import forget_memories
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.changes.undo import undo_operation
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.judge.types import PendingVerdict, Reason, Relation, Target
+from apps.memory.keyed import ProposedEntry
+from apps.memory.kinds import ATOMIC, LONG_TERM, MemoryKind
+from apps.memory.lifecycle import create_atomic_memories, update_memory
 from apps.memory.models import (
     AtomicEmbedding,
     AtomicMemory,
@@ -27,16 +28,13 @@ from apps.memory.models import (
     LongTermEmbedding,
     LongTermMemory,
 )
-from apps.memory.retrieval import retrieve_relevant_memories
-from apps.memory.services import accept_atomic_memory, create_memory, record_entries, reject_memory, update_memory
-from apps.memory.transfer import services
+from apps.memory.recall.long_term import retrieve_relevant_memories
+from apps.memory.transfer import importing
 from apps.memory.transfer.exporting import export_memories
-from apps.memory.transfer.kinds import ATOMIC, LONG_TERM, TransferKind
+from apps.memory.transfer.files import ImportRefused, Note, PlanChanged, RowAction, parse_file
+from apps.memory.transfer.importing import import_memories
 from apps.memory.transfer.planning import plan_import
-from apps.memory.transfer.reading import parse_file
-from apps.memory.transfer.services import import_memories
-from apps.memory.transfer.types import ImportRefused, Note, PlanChanged, RowAction
-from apps.memory.types import MemoryKind
+from apps.memory.types import AtomicDraft, KindName
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
 pytestmark = [
@@ -55,20 +53,15 @@ pytestmark = [
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 
 
-@pytest.fixture
-def user() -> User:
-    return UserFactory(username="li")
-
-
-def export(user: User, kind: TransferKind = LONG_TERM) -> list[dict[str, Any]]:
+def export(user: User, kind: MemoryKind = LONG_TERM) -> list[dict[str, Any]]:
     return json.loads(b"".join(export_memories(user, kind)))
 
 
-def bring(user: User, *items: Any, kind: TransferKind = LONG_TERM, **options: Any) -> Any:
+def bring(user: User, *items: Any, kind: MemoryKind = LONG_TERM, **options: Any) -> Any:
     return import_memories(user=user, kind=kind, items=items, now=NOW, **options)
 
 
-def refused(user: User, *items: Any, kind: TransferKind = LONG_TERM) -> dict[int, dict[str, list[str]]]:
+def refused(user: User, *items: Any, kind: MemoryKind = LONG_TERM) -> dict[int, dict[str, list[str]]]:
     """The reasons by row; nothing was written."""
     before = export(user, kind)
     with pytest.raises(ImportRefused) as caught:
@@ -241,7 +234,7 @@ def test_what_was_shown_is_what_is_done(user: User) -> None:
     row = memory(id=str(mine.id))
     shown = plan_import(user=user, kind=LONG_TERM, items=[row])
     assert [(line.action, line.changed) for line in shown.rows] == [(RowAction.UPDATE, ("category", "value"))]
-    update_memory(user=user, memory_id=mine.id, changes={"confidence": 0.2}, now=NOW)
+    update_memory(LONG_TERM, user=user, memory_id=mine.id, changes={"confidence": 0.2}, now=NOW)
     with pytest.raises(PlanChanged) as caught:
         bring(user, row, expected=shown.digest)
     mine.refresh_from_db()
@@ -265,14 +258,14 @@ def test_an_import_is_undone_as_a_whole(user: User) -> None:
 @pytest.mark.spec("L6")
 def test_what_was_deleted_may_be_learned_again_once_it_is_imported(user: User) -> None:
     gone = LongTermMemoryFactory(user=user, key="城市", value="北京")
-    forget_memories(user=user, ids=[gone.id], now=NOW)
+    delete_memories(LONG_TERM, user=user, ids=[gone.id], now=NOW)
     assert ForgottenKey.objects.filter(user=user).count() == 2
     bring(user, memory())
     assert not ForgottenKey.objects.filter(user=user).exists()
 
 
 def test_vectors_of_long_files_are_left_to_workers(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "EMBEDDED_AT_ONCE", 1)
+    monkeypatch.setattr(importing, "EMBEDDED_AT_ONCE", 1)
     mine = LongTermMemoryFactory(user=user, key="城市", value="上海")
     bring(user, memory(id=str(mine.id)), memory(key="b"))
     assert not LongTermEmbedding.objects.exists()
@@ -321,7 +314,7 @@ def fill(user: User, *, seed: int) -> None:
         user=user, entries=proposals, session_id=None, message_id=None, said_at=NOW, message_text="",
         auto_accept_confidence=0.7, now=NOW,
     )  # fmt: skip
-    reject_memory(user=user, memory_id=updates[0].id, now=NOW)
+    reject_memory(LONG_TERM, user=user, memory_id=updates[0].id, now=NOW)
     LongTermMemory.objects.filter(user=user, status="active", key__endswith="3").update(status="evicted")
     LongTermMemory.objects.filter(user=user).update(access_count=chance.randrange(2**31))
 
@@ -414,8 +407,8 @@ def test_a_pending_memory_still_ends_what_it_would_have_ended_and_what_is_left_n
         now=NOW,
     )
     active = bring_atomic(user, "用户住在巴斯。")
-    verdict = HeldVerdict(
-        Reason.UNSURE, Relation.CONTRADICTS, [Target(MemoryKind.ATOMIC, active.id, active.content)], left="用户喜欢茶。"
+    verdict = PendingVerdict(
+        Reason.UNSURE, Relation.CONTRADICTS, [Target(KindName.ATOMIC, active.id, active.content)], left="用户喜欢茶。"
     )
     AtomicMemory.objects.filter(id=left.id).update(left_of=ended)
     AtomicMemory.objects.filter(id=pending.id).update(proposal=verdict.to_json())
@@ -429,7 +422,7 @@ def test_a_pending_memory_still_ends_what_it_would_have_ended_and_what_is_left_n
         }
     }
     assert of(other, left).left_of == of(other, ended)
-    accept_atomic_memory(user=other, memory_id=of(other, pending).id, now=NOW)
+    accept_memory(ATOMIC, user=other, memory_id=of(other, pending).id, now=NOW)
     assert of(other, active).status == "superseded"
     assert of(user, active).status == "active"
     again = bring(other, *exported, kind=ATOMIC)

@@ -13,17 +13,13 @@ from django.db import connection
 from apps.accounts.services.people import update_settings
 from apps.chat.turn.open import open_form_turn, open_message_turn
 from apps.conversations.models import Session
-from apps.memory import archive
+from apps.memory.deletion import delete_all_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
 from apps.memory.models import Change, LongTermMemory, WorkingMemory
-from apps.memory.services import (
-    archive_working_memory,
-    count_turn,
-    create_memory,
-    expire_working_memory,
-    forget_all,
-    record_analysis,
-    record_form,
-)
+from apps.memory.working import archive
+from apps.memory.working.archive import archive_working_memory, expire_working_memory
+from apps.memory.working.sessions import count_turn, record_analysis, record_form
 from tests.support.factories import SessionFactory
 
 pytestmark = [
@@ -162,7 +158,7 @@ def test_what_was_deleted_is_not_learned_again(session: Session) -> None:
     want(session)
     create_memory(user=session.user, category="fact", key="城市", value="北京", now=NOW)
     talk(session)
-    forget_all(user=session.user, now=NOW + timedelta(minutes=1))
+    delete_all_memories(LONG_TERM, user=session.user, now=NOW + timedelta(minutes=1))
     expire_working_memory(now=LATER)
     assert "城市" not in archived(session)
 

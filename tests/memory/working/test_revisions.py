@@ -10,14 +10,17 @@ import pytest
 from apps.conversations.models import Session
 from apps.conversations.sessions import delete_session
 from apps.core.errors import NotFound
-from apps.memory.archive import expire_working_memory
+from apps.memory.copies import list_copies
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
-from apps.memory.selectors import WorkingMemorySnapshot, find_working_state, list_copies
-from apps.memory.services import (
+from apps.memory.working.archive import expire_working_memory
+from apps.memory.working.sessions import (
+    WorkingMemorySnapshot,
     count_turn,
-    create_memory,
-    forget_memories,
-    forget_working_memory,
+    delete_working_memory,
+    find_working_state,
     record_analysis,
     record_form,
 )
@@ -99,14 +102,14 @@ def test_expiry_leaves_what_turns_were_told_and_the_next_one_starts_with_nothing
 @pytest.mark.spec("L6", "R2")
 def test_deleting_working_memory_deletes_all_it_was_also_after_it_expired(session: Session) -> None:
     find_out(session, count(session, minutes=0), topic="旅行")
-    assert forget_working_memory(user=session.user, session_id=session.id) == 1
+    assert delete_working_memory(user=session.user, session_id=session.id) == 1
     assert not WorkingMemoryRevision.objects.exists()
     find_out(session, count(session, minutes=1), topic="旅行")
     expire_working_memory(now=NOW + timedelta(hours=1))
-    assert forget_working_memory(user=session.user, session_id=session.id) == 0
+    assert delete_working_memory(user=session.user, session_id=session.id) == 0
     assert not WorkingMemoryRevision.objects.exists()
     with pytest.raises(NotFound):
-        forget_working_memory(user=session.user, session_id=session.id)
+        delete_working_memory(user=session.user, session_id=session.id)
 
 
 @pytest.mark.spec("W4")
@@ -124,7 +127,7 @@ def test_a_copy_of_a_deleted_memory_is_named_once_and_goes_from_every_revision(s
     assert [(copy.kind, copy.field) for copy in list_copies(session.user, [memory])] == [("working", "地址")]
     expire_working_memory(now=NOW + timedelta(hours=1))
     assert [(copy.kind, copy.field) for copy in list_copies(session.user, [memory])] == [("working", "地址")]
-    forget_memories(user=session.user, ids=[memory.id], now=NOW, copies=True)
+    delete_memories(LONG_TERM, user=session.user, ids=[memory.id], now=NOW, copies=True)
     left = WorkingMemoryRevision.objects.order_by("id").values_list("context_variables", flat=True)
     assert list(left) == [{"other": "留下"}, {"other": "留下", "more": 1}]
 
@@ -140,7 +143,7 @@ def test_a_topic_that_says_it_goes_from_every_revision_and_another_stays(session
         ("topic", session.id, "current_topic", "糖尿病的饮食"),
         ("topic", session.id, "current_topic", "糖尿病"),
     ]
-    forget_memories(user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=3), copies=True)
+    delete_memories(LONG_TERM, user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=3), copies=True)
     earlier = WorkingMemoryRevision.objects.order_by("id").values_list("current_topic", flat=True)
     assert list(earlier) == [None, "旅行", None, None]
     live = WorkingMemory.objects.get(session=session)
@@ -153,7 +156,7 @@ def test_a_topic_that_has_changed_since_stays_when_an_earlier_one_goes(session: 
     memory, _action = create_memory(user=session.user, category="fact", key="疾病", value="糖尿病", now=NOW)
     find_out(session, count(session, minutes=0), topic="糖尿病")
     find_out(session, count(session, minutes=1), topic="旅行")
-    forget_memories(user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=2), copies=True)
+    delete_memories(LONG_TERM, user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=2), copies=True)
     assert WorkingMemory.objects.get(session=session).current_topic == "旅行"
 
 

@@ -10,8 +10,13 @@ import pytest
 from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.memory.models import WorkingMemory
-from apps.memory.selectors import WorkingMemorySnapshot
-from apps.memory.services import count_turn, forget_working_memory, record_analysis, update_working_memory
+from apps.memory.working.sessions import (
+    WorkingMemorySnapshot,
+    count_turn,
+    delete_working_memory,
+    record_analysis,
+    update_working_memory,
+)
 from tests.support.factories import SessionFactory
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +61,7 @@ def test_what_was_deleted_during_the_turn_does_not_come_back_with_the_next_messa
     first = count(session, minutes=0)
     record(first, minutes=1, deleted="secret")
     before = count(session, minutes=2)
-    forget_working_memory(user=session.user, session_id=session.id)
+    delete_working_memory(user=session.user, session_id=session.id)
     for minutes in range(3, 3 + before.revision + 1):  # as many writes as the deleted one had seen
         after = count(session, minutes=minutes)
     assert after.revision == before.revision

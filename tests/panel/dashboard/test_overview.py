@@ -17,9 +17,12 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
-from apps.memory.long_term.deletion import forget_memories
+from apps.memory.contexts.writing import create_context
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import Change, LongTermMemory
-from apps.memory.services import create_atomic_memory, create_context, create_memory, update_memory
 from apps.profile.models import ProfileProposal
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
@@ -185,8 +188,8 @@ def test_what_changed_is_told_with_the_message_that_caused_it(client: Client, me
     create_memory(user=mei, category="fact", key="city", value="Hamburg", now=now + timedelta(hours=1))
     Change.objects.filter(action="supersede").update(message=message)
     job, _action = create_memory(user=mei, category="fact", key="job", value="nurse", now=now)
-    update_memory(user=mei, memory_id=job.pk, changes={"value": "doctor"}, now=now + timedelta(hours=2))
-    update_memory(user=mei, memory_id=job.pk, changes={"confidence": 0.5}, now=now + timedelta(hours=3))
+    update_memory(LONG_TERM, user=mei, memory_id=job.pk, changes={"value": "doctor"}, now=now + timedelta(hours=2))
+    update_memory(LONG_TERM, user=mei, memory_id=job.pk, changes={"confidence": 0.5}, now=now + timedelta(hours=3))
     response = client.get(reverse("admin:index"))
     changed = response.context["changed"]
     assert [(one.name, one.label, one.before, one.after) for one in changed] == [
@@ -198,7 +201,7 @@ def test_what_changed_is_told_with_the_message_that_caused_it(client: Client, me
     assert "<ins>Hamburg</ins> instead of <del>Berlin</del>" in page
     assert f"{session.pk}/change/?at={message.pk}#message-{message.pk}" in page
     assert "I moved to Hamburg." in page
-    forget_memories(user=mei, ids=[job.pk], now=timezone.now())
+    delete_memories(LONG_TERM, user=mei, ids=[job.pk], now=timezone.now())
     (deleted,) = (one for one in look(client)["changed"] if one.change.action == "delete")
     assert (deleted.name, deleted.link, deleted.before, deleted.after) == ("", "", "", "")
 
@@ -246,8 +249,8 @@ def test_only_what_can_be_undone_offers_it(client: Client, mei: User) -> None:
         create_memory(user=mei, category="fact", key=key, value="yes", now=now)[0] for key in ("kept", "gone")
     )
     create_context(user=mei, title="Deposit", content="1,800 euros", now=now)
-    update_memory(user=mei, memory_id=kept.pk, changes={"value": "no"}, now=now)
-    forget_memories(user=mei, ids=[gone.id], now=now)
+    update_memory(LONG_TERM, user=mei, memory_id=kept.pk, changes={"value": "no"}, now=now)
+    delete_memories(LONG_TERM, user=mei, ids=[gone.id], now=now)
     page = client.get(reverse("admin:index"))
     buttons = page.content.decode()
     offered = [

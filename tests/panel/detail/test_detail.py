@@ -14,11 +14,12 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session
-from apps.memory.atomic.services import create_atomic_memories
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory import kinds as memory_kinds
+from apps.memory.entries import record_entries
+from apps.memory.keyed import ProposedEntry
+from apps.memory.lifecycle import create_atomic_memories, create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.services import create_atomic_memory, record_entries, update_memory
+from apps.memory.types import AtomicDraft
 from apps.panel.memories.story import count_weeks
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
@@ -110,7 +111,7 @@ def test_hostile_text_is_text(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key=f"key {HOSTILE}", value=HOSTILE)
     LongTermMemoryFactory(user=user, key="b", value=HOSTILE * 100)
     LongTermMemory.objects.filter(pk=memory.pk).update(message=message, session=session)
-    update_memory(user=user, memory_id=memory.pk, changes={"value": [HOSTILE]}, now=NOW)
+    update_memory(memory_kinds.LONG_TERM, user=user, memory_id=memory.pk, changes={"value": [HOSTILE]}, now=NOW)
     use(session, memory)
     for page in (path(memory), path(memory, "delete"), path(memory, "merge")):
         text = client.get(page).content.decode()
@@ -175,7 +176,13 @@ def test_weeks_begin_on_monday_and_the_busiest_is_whole() -> None:
 
 def test_the_history_tells_who_when_and_what(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="城市", value="住在上海", now=NOW)
-    update_memory(user=user, memory_id=memory.pk, changes={"value": "住在北京", "confidence": 0.5}, now=NOW)
+    update_memory(
+        memory_kinds.LONG_TERM,
+        user=user,
+        memory_id=memory.pk,
+        changes={"value": "住在北京", "confidence": 0.5},
+        now=NOW,
+    )
     steps = client.get(path(memory)).context["history"].steps
     assert [(step.change.action, step.is_latest) for step in steps] == [("edit", True), ("create", False)]
     assert [(str(line.label), line.before, line.after) for line in steps[0].differences] == [
@@ -203,7 +210,9 @@ def test_editing_leads_back_and_offers_to_undo(client: Client, user: User) -> No
 
 def test_an_earlier_state_is_restored(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="城市", value="上海", confidence=0.9)
-    update_memory(user=user, memory_id=memory.pk, changes={"value": "北京", "category": "fact"}, now=NOW)
+    update_memory(
+        memory_kinds.LONG_TERM, user=user, memory_id=memory.pk, changes={"value": "北京", "category": "fact"}, now=NOW
+    )
     first = Change.objects.filter(object_id=memory.pk).earliest("pk")
     response = client.post(path(memory, "restore"), {"change": first.pk})
     memory.refresh_from_db()
@@ -230,7 +239,7 @@ def test_history_is_readable_and_can_hold_again(client: Client, user: User) -> N
 
 def test_undoing_from_the_history(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
-    update_memory(user=user, memory_id=memory.pk, changes={"value": "北京"}, now=NOW)
+    update_memory(memory_kinds.LONG_TERM, user=user, memory_id=memory.pk, changes={"value": "北京"}, now=NOW)
     edited = Change.objects.get(object_id=memory.pk, action="edit")
     client.post(path(memory, "undo"), {"operation": edited.operation})
     memory.refresh_from_db()
@@ -365,7 +374,13 @@ def test_each_item_of_a_list_tells_its_origin_and_its_uses(client: Client, user:
         )  # fmt: skip
         use(session, LongTermMemory.objects.get(user=user, status="active"))
     memory = LongTermMemory.objects.get(user=user, status="active")
-    update_memory(user=user, memory_id=memory.id, changes={"value": ["tea", "jam", "salt"]}, now=timezone.now())
+    update_memory(
+        memory_kinds.LONG_TERM,
+        user=user,
+        memory_id=memory.id,
+        changes={"value": ["tea", "jam", "salt"]},
+        now=timezone.now(),
+    )
     items = client.get(path(memory)).context["items"]
     assert [item.text for item in items] == ["tea", "jam", "salt"]
     assert [item.source.message_id for item in items] == [said[0].id, said[2].id, None]

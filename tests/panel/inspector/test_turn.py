@@ -14,7 +14,10 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Work
-from apps.memory.services import create_memory, forget_memories, update_memory
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import update_memory
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
@@ -56,8 +59,10 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_max_num_queries: Any
 ) -> None:
     everything = Everything(alice, model)
-    update_memory(user=alice.user, memory_id=everything.memory.id, changes={"value": "红色"}, now=timezone.now())
-    forget_memories(user=alice.user, ids=[], now=timezone.now())
+    update_memory(
+        LONG_TERM, user=alice.user, memory_id=everything.memory.id, changes={"value": "红色"}, now=timezone.now()
+    )
+    delete_memories(LONG_TERM, user=alice.user, ids=[], now=timezone.now())
     browser = browse(alice.user)
     with django_assert_max_num_queries(22):
         page = browser.get(url(everything.reply))
@@ -109,7 +114,7 @@ def test_what_was_deleted_shows_as_deleted(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
 ) -> None:
     everything = Everything(alice, model)
-    forget_memories(user=alice.user, ids=[everything.memory.id], now=timezone.now())
+    delete_memories(LONG_TERM, user=alice.user, ids=[everything.memory.id], now=timezone.now())
     text = browse(alice.user).get(url(everything.reply)).content.decode()
     assert "(deleted)" in text
     assert "蓝色" not in text

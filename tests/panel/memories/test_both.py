@@ -13,9 +13,10 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.services import create_memory, update_memory
 from apps.panel.memories import lists
 from tests.panel.memories.conftest import shown, toast
 from tests.support.factories import UserFactory
@@ -59,7 +60,7 @@ def test_both_kinds_stand_in_one_order(log_in: LogIn, mei: User) -> None:
     learn(UserFactory.create(), "theirs: no", "Theirs.")
     assert names(client) == ["The user drank tea.", "pet", "The user walked.", "city"]
     assert names(client, sort="created") == ["city", "The user walked.", "pet", "The user drank tea."]
-    update_memory(user=mei, memory_id=city.id, changes={"value": "Bonn"}, now=NOW + timedelta(days=1))
+    update_memory(LONG_TERM, user=mei, memory_id=city.id, changes={"value": "Bonn"}, now=NOW + timedelta(days=1))
     assert names(client, sort="-updated")[0] == "city"
     assert names(client, sort="key") == names(client)  # only one kind has keys
 

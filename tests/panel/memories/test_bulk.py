@@ -17,11 +17,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.atomic.services import create_atomic_memory
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.judge.review import reject_memory
+from apps.memory.keyed import ProposedEntry
+from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
-from apps.memory.reviewing import reject_atomic_memory
-from apps.memory.services import create_memory, record_entries
 from apps.panel.memories import lists
 from tests.panel.memories.conftest import events, toast
 from tests.support.factories import UserFactory
@@ -161,7 +162,7 @@ def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
     while (response := post(client, "reject", *memories, **fields)).status_code == 200:
         progress = response.context["progress"]
         fields = {"done": str(progress.done), "after": progress.after, "operations": response.context["operations"]}
-        reject_atomic_memory(user=other, memory_id=wait(other, many=1)[0].id, now=timezone.now())
+        reject_memory(ATOMIC, user=other, memory_id=wait(other, many=1)[0].id, now=timezone.now())
     assert toast(response)["text"] == f"{count} memories were rejected."
     assert Change.objects.filter(user=mei).values("operation").distinct().count() == count + 1
     assert len(response.headers["HX-Trigger"]) < 300

@@ -11,9 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.services import create_memory
 from tests.panel.memories.conftest import events, toast
 from tests.support.factories import UserFactory
 

@@ -12,9 +12,11 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.services import create_memory, forget_memories, update_memory
 from tests.panel.memories.conftest import shown
 from tests.support.factories import UserFactory
 
@@ -215,13 +217,13 @@ def test_news_tell_what_came_changed_and_went(log_in: LogIn, mei: User) -> None:
     cursor = client.get(LIST).context["cursor"]
     assert read_news(client, cursor) == ([], [], cursor)
     remember(mei, "cat", now=NOW + timedelta(minutes=1))
-    update_memory(user=mei, memory_id=tea.id, changes={"value": "green"}, now=NOW)
+    update_memory(LONG_TERM, user=mei, memory_id=tea.id, changes={"value": "green"}, now=NOW)
     remember(mei, "city", "Paris", now=NOW + timedelta(minutes=2))
     found, gone, later = read_news(client, cursor)
     assert found == ["city", "cat", "tea"]
     assert gone == [city.id]
     assert read_news(client, later) == ([], [], later)
-    forget_memories(user=mei, ids=[tea.id], now=NOW)
+    delete_memories(LONG_TERM, user=mei, ids=[tea.id], now=NOW)
     assert read_news(client, later)[:2] == ([], [tea.id])
     assert read_news(client, cursor, q="cat")[0] == ["cat"]
 

@@ -15,10 +15,11 @@ from apps.accounts.selectors import get_settings
 from apps.chat.turn.open import preview_context
 from apps.conversations.models import Session
 from apps.core.words import ATOMIC_PARTS
-from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.retrieval.atomic.features import EARLIER, FEATURES
-from apps.memory.services import count_turn, create_memory, update_working_memory
+from apps.memory.recall.features import EARLIER, FEATURES
+from apps.memory.working.sessions import count_turn, update_working_memory
 from apps.panel.playground.rows import Outcome
 from tests.support.factories import UserFactory
 

@@ -13,10 +13,11 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
-from apps.memory.judging.types import Relation, Verdict
+from apps.memory.entries import create_memory
+from apps.memory.judge.known import list_known_memories
+from apps.memory.judge.types import Relation, Verdict
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.selectors import list_known_memories
-from apps.memory.services import create_atomic_memory, create_memory
 from apps.panel.review import pages
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Order, Selection, count_pending, list_waiting

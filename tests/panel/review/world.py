@@ -8,10 +8,11 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
-from apps.memory.judging.types import JudgedStatement, KnownMemory, Said, Verdict
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.entries import record_entries
+from apps.memory.judge.types import JudgedStatement, KnownMemory, Said, Verdict
+from apps.memory.judge.verdicts import record_verdicts
+from apps.memory.keyed import ProposedEntry
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.services import record_entries, record_verdicts
 from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
 from apps.profile.services import propose_sections, update_profile

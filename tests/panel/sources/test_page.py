@@ -17,22 +17,17 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services.people import act_through, create_token
 from apps.conversations.models import Message, Role, Session
 from apps.doors.models import ImportItem, PastImport
-from apps.memory.long_term.types import ProposedEntry
+from apps.memory.changes.records import Origin, changed_by
+from apps.memory.changes.undo import undo_operation
+from apps.memory.contexts.reading import get_context
+from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.judge.review import accept_memory
+from apps.memory.keyed import ProposedEntry
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
-from apps.memory.selectors import get_context
-from apps.memory.services import (
-    ForeignMemory,
-    Origin,
-    accept_memory,
-    adopt_memories,
-    append_entry,
-    changed_by,
-    create_atomic_memory,
-    create_context,
-    create_memory,
-    record_entries,
-    undo_operation,
-)
+from apps.memory.transfer.importing import ForeignMemory, adopt_memories
 from apps.profile.document import ProposedSection
 from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections
@@ -157,7 +152,7 @@ def test_memories_are_set_aside_and_accepted_one_by_one(mei: User, browser: Clie
     assert show(mei) == POISONED
     browser.post(ACT, {**asked, "action": "aside"})
     bank = LongTermMemory.objects.get(user=mei, key="bank")
-    accept_memory(user=mei, memory_id=bank.id, now=NOW)
+    accept_memory(LONG_TERM, user=mei, memory_id=bank.id, now=NOW)
     assert show(mei)["long_term"] == {"bank": "FirstBank"}
 
 

@@ -13,8 +13,11 @@ from django.urls import reverse
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Session
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import create_atomic_memory, create_memory, forget_memories
 from apps.profile.services import update_profile
 from tests.support.factories import UserFactory
 
@@ -102,7 +105,7 @@ def test_what_was_known_on_a_date(client: Client, user: User) -> None:
     update_profile(user=user, changes={"background": "A baker."}, now=day(2))
     update_profile(user=user, changes={"background": "A judge."}, now=day(90))
     gone, _action = create_memory(user=user, category="fact", key="secret", value="x", now=day(3))
-    forget_memories(user=user, ids=[gone.id], now=day(4))
+    delete_memories(LONG_TERM, user=user, ids=[gone.id], now=day(4))
     page = show(client, as_of="2026-03-03")
     assert "Known at the end of March 3, 2026" in page
     assert "A baker." in page

@@ -14,8 +14,9 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.memory.services import create_atomic_memory, update_memory
 from apps.panel.transfer import download_memories
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 
@@ -173,7 +174,7 @@ def test_what_changed_meanwhile_is_shown_anew(client: Client, user: User) -> Non
     memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
     content = [row(id=str(memory.pk))]
     shown = send(client, "preview", content)
-    update_memory(user=user, memory_id=memory.pk, changes={"value": "广州"}, now=NOW)
+    update_memory(LONG_TERM, user=user, memory_id=memory.pk, changes={"value": "广州"}, now=NOW)
     answer = send(client, "confirm", content, plan=digest(shown))
     assert "The memories changed in the meantime" in answer.content.decode()
     memory.refresh_from_db()

@@ -21,7 +21,7 @@ from apps.chat.turn.types import OpenTurn
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
 from apps.core.llm.reading import read_json_object
 from apps.core.llm.types import ToolCall
-from apps.memory.services import Origin, changed_by
+from apps.memory.changes.records import Origin, changed_by
 
 logger = structlog.get_logger(__name__)
 

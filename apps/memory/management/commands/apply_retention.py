@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import track
 
 from apps.accounts.models import User
-from apps.memory.embeddings.retention import count_expired, delete_expired, list_retentions
+from apps.memory.vectors.messages import count_expired, delete_expired, list_retentions
 
 
 class Command(BaseCommand):

@@ -29,13 +29,13 @@ from apps.accounts.services.people import create_scratch_user
 from apps.conversations.sessions import create_session
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow, Folder, InvalidFolder, Query, read_folders
-from apps.memory.atomic.services import create_atomic_memories
-from apps.memory.atomic.types import AtomicDraft
-from apps.memory.embeddings.memories import embed_memories, store_memory_embeddings
-from apps.memory.embeddings.queries import embed_query
+from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory
-from apps.memory.retrieval.atomic import retrieve_atomic_memories
-from apps.memory.types import MemoryKind
+from apps.memory.recall.atomic import retrieve_atomic_memories
+from apps.memory.types import AtomicDraft
+from apps.memory.vectors.memories import embed_memories, store_memory_embeddings
+from apps.memory.vectors.queries import embed_query
 
 MAX_DEPTH = 50
 NDCG_DEPTH = 10
@@ -177,7 +177,7 @@ def _embed_missing(user: User, memories: Sequence[AtomicMemory]) -> None:
     if missing := [memory for memory in memories if memory.id not in embedded]:
         vectors = embed_memories([memory.content for memory in missing])
         ids = [memory.id for memory in missing]
-        store_memory_embeddings(user=user, kind=MemoryKind.ATOMIC, memory_ids=ids, vectors=vectors)
+        store_memory_embeddings(user=user, kind=ATOMIC, memory_ids=ids, vectors=vectors)
 
 
 def ask(user: User, query: Query, *, known: Mapping[uuid.UUID, str], limit: int) -> Ranking:

@@ -14,7 +14,7 @@ from rich.progress import Progress as Bars
 
 from apps.core.errors import JiyiError
 from apps.core.llm.embedding.client import get_embedder, get_embedder_name
-from apps.memory.embeddings.reembedding import BATCH, Progress, Stage, hold_reembedding, reembed
+from apps.memory.vectors.reembedding import BATCH, Progress, Stage, hold_reembedding, reembed
 
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended."""

@@ -14,8 +14,10 @@ from apps.chat.models import Turn
 from apps.chat.turn.tool_use import rounds, running
 from apps.chat.turn.tool_use.rounds import MAX_ROUNDS
 from apps.conversations.models import Message
+from apps.memory.contexts.writing import create_context
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import Change, ContextEntry, LongTermMemory, SharedContext
-from apps.memory.services import create_atomic_memory, create_context, create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import Behaviour, Reply, ScriptedModel, call, call_tools, refuse_with

@@ -16,15 +16,13 @@ from apps.accounts.services.people import create_token, update_settings
 from apps.conversations.models import Message, Session, Work
 from apps.core.db import release_connections
 from apps.extraction import tasks
+from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.deletion import delete_memories
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import update_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.services import (
-    append_entry,
-    create_context,
-    create_memory,
-    forget_memories,
-    record_form,
-    update_memory,
-)
+from apps.memory.working.sessions import record_form
 from apps.profile.document import ProposedSection
 from apps.profile.services import propose_sections, update_profile
 from tests.e2e.panel.pictures.lives import Life, Remembered, Talk
@@ -98,7 +96,7 @@ class Living:
         update_profile(user=user, changes=life.by_hand, now=now)
         key, value = life.given_up
         memory, _action = create_memory(user=user, category="pattern", key=key, value=value, now=now)
-        forget_memories(user=user, ids=[memory.id], now=now + timedelta(minutes=5))
+        delete_memories(LONG_TERM, user=user, ids=[memory.id], now=now + timedelta(minutes=5))
 
     def _edit(self, user: User, life: Life) -> None:
         """What the person does in the panel."""
@@ -112,7 +110,7 @@ class Living:
             append_entry(user=user, context_id=context.id, text=text, author=author, now=later)
         key, _old, new = life.edited
         memory = LongTermMemory.objects.get(user=user, key=key, status="active")
-        update_memory(user=user, memory_id=memory.id, changes={"value": new}, now=now)
+        update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"value": new}, now=now)
         create_token(user=user, name=life.token)
 
 

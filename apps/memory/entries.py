@@ -1,0 +1,460 @@
+"""Taking what is proposed for keys into long-term memory (L1–L3, L6, C9): read once, decided purely, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.db.models import DateTimeField, F
+from django.db.models.functions import Coalesce
+
+from apps.accounts.models import User
+from apps.conversations.sessions import get_session
+from apps.core.text.fold import normalize_key, spell_value
+from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
+from apps.memory.keyed import (
+    Action,
+    Claim,
+    Decision,
+    MemoryUpdate,
+    Mode,
+    ProposedEntry,
+    Version,
+    apply_mode,
+    decide,
+    drop_stale,
+    list_claims,
+    list_same_keys,
+)
+from apps.memory.kinds import LONG_TERM
+from apps.memory.locking import lock_memories
+from apps.memory.models import Change, LongTermMemory, Source, Status
+from apps.memory.proposals import (
+    Proposal,
+    is_first_person,
+    is_supported_by,
+    is_vacuous,
+    read_proposal,
+    reads_as_instruction,
+)
+from apps.memory.tombstones import clear_tombstones, digest_key, digest_values, find_tombstones, keep_learnable
+from apps.memory.writer import Writer
+
+
+class Origin(NamedTuple):
+    """Where a value was said, as far as that is known."""
+
+    session_id: UUID | None = None
+    message_id: UUID | None = None
+
+
+_STORED = (Status.ACTIVE, Status.PENDING, Status.REJECTED)
+# When what a memory holds was said: its message tells, or, without one, when it was last written.
+_SAID_AT = Coalesce(F("message__create_time"), F("updated_at"), output_field=DateTimeField())
+
+
+@dataclass(slots=True)
+class KeyRows:
+    """What is stored under one key: the active memory, and what was proposed for it.
+
+    `operation`: the one that all its changes are. `was_active`: the active memory as it was read, and its value then.
+    """
+
+    operation: UUID
+    active: LongTermMemory | None = None
+    pending: list[LongTermMemory] = field(default_factory=list)
+    rejected: list[LongTermMemory] = field(default_factory=list)
+    said_at: datetime | None = None
+    was_active: tuple[LongTermMemory, Any] | None = None
+
+    @property
+    def current(self) -> Any:
+        """The active value, None when there is none."""
+        return None if self.active is None else self.active.value
+
+
+def _list_claims(rows: Iterable[LongTermMemory]) -> set[Claim]:
+    return {claim for row in rows for claim in list_claims(mode=Mode(row.mode), value=row.value)}
+
+
+class Ledger:
+    """The memories under some keys of one person: read at once, changed in Python, stored at once by `save`.
+
+    The caller is in a transaction and holds `lock_memories`. `keys` are normalised. `operation`: the one that all
+    changes are part of, instead of one for each key.
+    """
+
+    def __init__(
+        self,
+        user: User,
+        keys: Iterable[str],
+        *,
+        now: datetime,
+        operation: UUID | None = None,
+        message_id: UUID | None = None,
+    ) -> None:
+        self._user, self._now, self._message_id = user, now, message_id
+        self._writer = Writer(user, now=now)
+        self._writer.set_source_message(message_id)
+        self._keys = {key: KeyRows(operation or uuid4()) for key in keys}
+        self._made: set[UUID] = set()
+        self._updates: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
+        rows = LONG_TERM.rows(user).filter(normalized_key__in=self._keys, status__in=_STORED)
+        for row in rows.annotate(said_at=_SAID_AT).order_by("created_at", "id"):
+            found = self._keys[row.normalized_key]
+            match row.status:
+                case Status.ACTIVE:
+                    found.active, found.said_at, found.was_active = row, row.said_at, (row, row.value)
+                case Status.PENDING:
+                    found.pending.append(row)
+                case Status.REJECTED:
+                    found.rejected.append(row)
+
+    def get(self, key: str) -> KeyRows:
+        """Return what is stored under a normalised key, changes so far included."""
+        return self._keys[key]
+
+    def is_stale(self, key: str, *, said_at: datetime) -> bool:
+        """Whether the active memory of a normalised key was said after `said_at`.
+
+        What the system kept of a working memory was said some time before it was written: it is later than nothing.
+        """
+        rows = self._keys[key]
+        if rows.active is None or rows.active.source == Source.SYSTEM or rows.active.id in self._made:
+            return False
+        return rows.said_at is not None and rows.said_at > said_at
+
+    def take(self, proposal: Proposal, *, accept: bool, said_at: datetime, origin: Origin) -> None:
+        """Take up a proposal; what was said before the active memory of its key does not take its place (C9)."""
+        if self.is_stale(proposal.normalized_key, said_at=said_at):
+            self._take_stale(proposal, accept=accept, said_at=said_at, origin=origin)
+        else:
+            self._take(proposal, accept=accept, origin=origin)
+
+    def _take(self, proposal: Proposal, *, accept: bool, origin: Origin) -> None:
+        rows = self._keys[proposal.normalized_key]
+        decision = decide(
+            mode=proposal.mode,
+            value=proposal.value,
+            current=rows.current,
+            accept=accept,
+            pending=_list_claims(rows.pending),
+            rejected=_list_claims(rows.rejected),
+        )
+        if decision.action is Action.REFRESHED and rows.active is not None:
+            # A value said again keeps its key, which may be the owner's own: in a proposal it is the model's label.
+            self.apply(decision, replace(proposal, key=rows.active.key), origin)
+        else:
+            self.apply(decision, proposal, origin)
+        if decision.action not in (Action.IGNORED, Action.PENDING):
+            self.settle(proposal.normalized_key, claims=list_claims(mode=proposal.mode, value=proposal.value))
+
+    def _take_stale(self, proposal: Proposal, *, accept: bool, said_at: datetime, origin: Origin) -> None:
+        """Another value is history, items count one by one."""
+        rows = self._keys[proposal.normalized_key]
+        assert rows.active is not None
+        if spell_value(proposal.value) == spell_value(rows.active.value) and proposal.mode is not Mode.REMOVE:
+            self._take(proposal, accept=accept, origin=origin)
+            return
+        versions = self._list_versions(proposal.normalized_key)
+        if proposal.mode is not Mode.REPLACE:
+            value = drop_stale(mode=proposal.mode, value=proposal.value, said_at=said_at, versions=versions)
+            if value is not None:
+                # The list as a whole is no older for it.
+                origin = Origin(rows.active.session_id, rows.active.message_id)
+                self._take(replace(proposal, value=value), accept=accept, origin=origin)
+            return
+        is_known = spell_value(proposal.value) in {spell_value(version.value) for version in versions}
+        claims = list_claims(mode=proposal.mode, value=proposal.value)
+        if accept and not is_known and not claims <= _list_claims(rows.rejected):
+            memory = self._make(proposal, proposal.value, origin)
+            memory.status, memory.superseded_by = Status.SUPERSEDED, rows.active
+            self._writer.create(LONG_TERM, memory, operation=rows.operation)
+
+    def _list_versions(self, key: str) -> list[Version]:
+        """The values that a key with an active memory had, as they were said, the active one last."""
+        rows = self._keys[key]
+        ended = LongTermMemory.objects.filter(user=self._user, normalized_key=key, status=Status.SUPERSEDED)
+        found = ended.annotate(said_at=_SAID_AT).order_by("said_at", "created_at", "id").values_list("value", "said_at")
+        return [*(Version(*row) for row in found), Version(rows.current, rows.said_at or self._now)]
+
+    def apply(self, decision: Decision, proposal: Proposal, origin: Origin) -> LongTermMemory | None:
+        """Carry out a decision about a proposal; return the memory it made, changed or ended.
+
+        A memory made by this very ledger is changed in place: entries of one answer for one key become one memory.
+        """
+        rows = self._keys[normalize_key(proposal.key)]
+        active = rows.active
+        match decision.action:
+            case Action.IGNORED:
+                return None
+            case Action.REFRESHED:
+                assert active is not None
+                is_respelled = (proposal.key, decision.value) != (active.key, active.value)
+                action = Change.Action.EDIT if is_respelled else Change.Action.REFRESH
+                with self._writer.change(LONG_TERM, active, action, operation=rows.operation):
+                    active.confidence = max(active.confidence, proposal.confidence)
+                    LONG_TERM.assign(active, {"key": proposal.key, "value": decision.value})
+                return self._report(active, Action.REFRESHED)
+            case Action.SUPERSEDED if decision.value is None:
+                assert active is not None
+                self.supersede(active)
+                rows.active = None
+                return self._report(active, Action.SUPERSEDED, left=[])
+            case Action.SUPERSEDED if active is not None and active.id in self._made:
+                with self._writer.change(LONG_TERM, active, Change.Action.EDIT, operation=rows.operation):
+                    active.confidence = max(active.confidence, proposal.confidence)
+                    LONG_TERM.assign(active, {"value": decision.value})
+                return active
+        memory = self._make(proposal, decision.value, origin)
+        if decision.action is Action.PENDING:
+            memory.status, memory.mode = Status.PENDING, proposal.mode
+            rows.pending.append(memory)
+        else:
+            self._activate(memory)
+        self._writer.create(LONG_TERM, memory, operation=rows.operation)
+        self._made.add(memory.id)
+        return self._report(memory, decision.action)
+
+    def _make(self, proposal: Proposal, value: Any, origin: Origin) -> LongTermMemory:
+        memory = LongTermMemory(
+            session_id=origin.session_id,
+            message_id=origin.message_id,
+            category=proposal.category,
+            confidence=proposal.confidence,
+            source=proposal.source,
+            last_accessed=self._now,
+        )
+        LONG_TERM.assign(memory, {"key": proposal.key, "value": value})
+        return memory
+
+    def _activate(self, memory: LongTermMemory) -> None:
+        """Make `memory`, new or accepted, the active one of its key; the one before is superseded by it."""
+        rows = self._keys[memory.normalized_key]
+        if rows.active is not None:
+            self.supersede(rows.active, by=memory)
+            memory.muted = memory.muted or rows.active.muted  # L10: it is not to come up, whatever its value is
+        memory.status, memory.mode = Status.ACTIVE, Mode.REPLACE
+        rows.active = memory
+
+    def accept(self, memory_id: UUID, key: str) -> LongTermMemory:
+        """Apply what a pending memory of a normalised key proposes; it becomes the active one, or ends with it."""
+        rows = self._keys[key]
+        memory = next(row for row in rows.pending if row.id == memory_id)
+        mode = Mode(memory.mode)
+        claims = list_claims(mode=mode, value=memory.value)
+        result = apply_mode(mode=mode, current=rows.current, proposed=memory.value)
+        rows.pending.remove(memory)
+        if result is None:
+            for row in filter(None, (rows.active, memory)):
+                self.supersede(row)
+            rows.active = None
+        else:
+            with self._writer.change(LONG_TERM, memory, Change.Action.ACCEPT, operation=rows.operation):
+                LONG_TERM.assign(memory, {"value": result})
+                self._activate(memory)
+        self.settle(key, claims=claims)
+        return memory
+
+    def settle(self, key: str, *, claims: set[Claim], rejected: bool = False) -> None:
+        """Take the proposals that say nothing but `claims` out of the review queue: they have come true otherwise.
+
+        With `rejected` also out of those turned down: a person has changed their mind.
+        """
+        rows = self._keys[key]
+        for found in (rows.pending, rows.rejected) if rejected else (rows.pending,):
+            for row in [row for row in found if _list_claims([row]) <= claims]:
+                found.remove(row)
+                self.supersede(row, by=rows.active)
+
+    def supersede(self, memory: LongTermMemory, *, by: LongTermMemory | None = None) -> None:
+        """End a memory, with nothing in its place where there is no successor."""
+        operation = self._keys[memory.normalized_key].operation
+        self._writer.supersede(LONG_TERM, memory, by=by, operation=operation)
+
+    def _report(self, memory: LongTermMemory, action: Action, *, left: Any = None) -> LongTermMemory:
+        if action is not Action.REFRESHED or memory.id not in self._updates:
+            self._updates[memory.id] = memory, action, left
+        return memory
+
+    def save(self, *, said_at: datetime | None = None, with_twins: bool = True) -> list[MemoryUpdate]:
+        """Write all changes; return what happened, in order.
+
+        `said_at`: when what caused them was said. `with_twins`: atomic memories that say what has ended end in the same
+        operation.
+        """
+        self._writer.save()
+        for rows in self._keys.values() if with_twins else ():
+            if rows.was_active is not None and rows.was_active[0].status == Status.SUPERSEDED:
+                row, value = rows.was_active
+                ended = [KeyedValue(row.key, item, row.message_id) for item in list_lost(value, rows.current)]
+                end_atomic_twins(
+                    self._user,
+                    ended,
+                    said_at=said_at or self._now,
+                    message_id=self._message_id,
+                    operation=rows.operation,
+                    now=self._now,
+                )
+        return [
+            MemoryUpdate(
+                id=memory.id,
+                action=action,
+                category=memory.category,
+                key=memory.key,
+                value=memory.value if left is None else left,
+            )
+            for memory, action, left in self._updates.values()
+        ]
+
+
+def record_entries(
+    *,
+    user: User,
+    entries: Sequence[ProposedEntry],
+    session_id: UUID | None,
+    message_id: UUID | None,
+    said_at: datetime,
+    message_text: str,
+    said: str | None = None,
+    others: str = "",
+    auto_accept_confidence: float,
+    now: datetime,
+) -> list[MemoryUpdate]:
+    """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
+
+    `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
+    by one. Pending: what is less certain than `auto_accept_confidence`, reads as an instruction to the system, is a
+    value in the first person, says nothing beside its key, or is not supported by `said` (`is_supported_by`). `said`:
+    all that the person said there, None where nothing can be compared; `others`: what others said. A key that names the
+    attribute of an active one in other words joins it. What was rejected (L1) or deleted (L6) is left out. What was
+    said before the active memory of its key never supersedes it (`keyed.drop_stale`). Returns what happened; nothing
+    for what was left out or is history.
+
+    At most eight queries for any number of entries: lock, tombstones, memories, two updates, insert, audit records, and
+    two for the vectors, which workers make where the embedder is elsewhere; none without a valid entry, one more for
+    each key of which something later is known, and up to six where atomic memories say what ends.
+    """
+    return record_proposals(
+        user=user,
+        proposals=[proposal for entry in entries if (proposal := read_proposal(entry)) is not None],
+        origin=Origin(session_id, message_id),
+        said_at=said_at,
+        message_text=message_text,
+        said=said,
+        others=others,
+        auto_accept_confidence=auto_accept_confidence,
+        now=now,
+    )
+
+
+def record_proposals(
+    *,
+    user: User,
+    proposals: Sequence[Proposal],
+    origin: Origin,
+    said_at: datetime,
+    message_text: str,
+    said: str | None = None,
+    others: str = "",
+    auto_accept_confidence: float,
+    now: datetime,
+) -> list[MemoryUpdate]:
+    """Store valid proposals as `record_entries` does."""
+    if not proposals:
+        return []
+    with transaction.atomic(savepoint=False):
+        lock_memories(user)
+        proposals = _drop_deleted(user, proposals, said_at=said_at, message_text=message_text)
+        if not proposals:
+            return []
+        same = {proposal.normalized_key: list_same_keys(proposal.normalized_key) for proposal in proposals}
+        ledger = Ledger(user, {*same, *(key for keys in same.values() for key in keys)}, now=now, message_id=origin[1])
+        for proposal in proposals:
+            joined = _join_same_key(ledger, proposal, same[proposal.normalized_key])
+            is_sure = joined.confidence >= auto_accept_confidence and not _needs_look(joined)
+            accept = is_sure and is_supported_by(joined, said=said, others=others)
+            ledger.take(joined, accept=accept, said_at=said_at, origin=origin)
+        return ledger.save(said_at=said_at)
+
+
+def _drop_deleted(user: User, proposals: Sequence[Proposal], *, said_at: datetime, message_text: str) -> list[Proposal]:
+    digests = {
+        digest
+        for proposal in proposals
+        for digest in (digest_key(user, proposal.normalized_key), *digest_values(user, proposal.value))
+    }
+    forgotten = find_tombstones(user, digests)
+    kept = []
+    for proposal in proposals:
+        value = proposal.value
+        if proposal.mode is not Mode.REMOVE:
+            value = keep_learnable(
+                user=user,
+                normalized_key=proposal.normalized_key,
+                key=proposal.key,
+                value=value,
+                said_at=said_at,
+                message_text=message_text,
+                forgotten=forgotten,
+            )
+        if value is not None:
+            kept.append(replace(proposal, value=value))
+    return kept
+
+
+def _join_same_key(ledger: Ledger, proposal: Proposal, same: Sequence[str]) -> Proposal:
+    """Return the proposal under the key that is there already for the same attribute, if one is."""
+    if ledger.get(proposal.normalized_key).active is not None:
+        return proposal
+    for name in same:
+        if (active := ledger.get(name).active) is not None:
+            return replace(proposal, key=active.key, normalized_key=name)
+    return proposal
+
+
+def _needs_look(proposal: Proposal) -> bool:
+    """Whether a person looks at an entry first, however sure a model is."""
+    return (
+        is_first_person(proposal.value)
+        or is_vacuous(proposal.key, proposal.value)
+        or reads_as_instruction(key=proposal.key, value=proposal.value)
+    )
+
+
+@transaction.atomic
+def create_memory(
+    *,
+    user: User,
+    category: str,
+    key: str,
+    value: Any,
+    now: datetime,
+    confidence: float = 1.0,
+    source: str = Source.USER_STATED,
+    session_id: UUID | None = None,
+) -> tuple[LongTermMemory, Action]:
+    """Store a memory its owner wrote: CREATED, SUPERSEDED (it replaces the key's value) or REFRESHED (the same again).
+
+    What was deleted or rejected before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and
+    `NotFound` for a session that is not theirs.
+    """
+    values = {"category": category, "key": key, "value": value, "confidence": confidence, "source": source}
+    values = LONG_TERM.clean(values)
+    if session_id is not None:
+        get_session(user, session_id)
+    normalized_key = normalize_key(values["key"])
+    lock_memories(user)
+    clear_tombstones(user=user, digests=LONG_TERM.digests(user, values))
+    ledger = Ledger(user, [normalized_key], now=now)
+    decision = decide(mode=Mode.REPLACE, value=value, current=ledger.get(normalized_key).current, accept=True)
+    proposal = Proposal(**values, mode=Mode.REPLACE, normalized_key=normalized_key)
+    memory = ledger.apply(decision, proposal, Origin(session_id))
+    assert memory is not None
+    ledger.settle(normalized_key, claims=list_claims(mode=Mode.REPLACE, value=value), rejected=True)
+    ledger.save()
+    return memory, decision.action

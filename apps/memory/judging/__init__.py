@@ -1,1 +1,0 @@
-"""Judging: how a new statement stands to what is remembered (SPEC A3). No model is called here."""

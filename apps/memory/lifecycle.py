@@ -1,0 +1,329 @@
+"""The life of memories of both kinds: written, updated, muted, merged, superseded, restored by hand (M2, L7, L10).
+
+Each service is one transaction; writers of one person's memories take turns. What waits for review: `judge.review`;
+what models propose: `entries` and `judge.verdicts`; deletion: `deletion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.conversations.sessions import get_session
+from apps.core.errors import Conflict, InvalidInput, Outdated
+from apps.core.text.fold import normalize_value, spell_value
+from apps.core.text.json_text import readable_text
+from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
+from apps.memory.keyed import Mode, apply_mode, list_items
+from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind
+from apps.memory.locking import lock_memories, lock_name
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
+from apps.memory.tombstones import add_tombstones, clear_tombstones, digest_values
+from apps.memory.types import AtomicDraft
+from apps.memory.validation import MAX_TAGS
+from apps.memory.writer import Writer
+
+MOMENT = timedelta(microseconds=1)
+"""What is stored together is this far apart, so that its order is known: an answer follows its question."""
+
+# The lock and the change in one round trip: the rows are locked only once the lock's subquery has returned.
+RECORD_USE = """
+UPDATE long_term_memory
+SET access_count = access_count + 1, last_accessed = %(now)s
+FROM (SELECT pg_advisory_xact_lock(hashtextextended(%(lock)s, 0))) AS lock
+WHERE user_id = %(user)s AND id = ANY(%(ids)s)
+"""
+
+
+@transaction.atomic
+def create_atomic_memories(
+    *, user: User, drafts: Sequence[AtomicDraft], now: datetime, operation: UUID | None = None
+) -> list[AtomicMemory]:
+    """Store these as they are, in order, with their terms and vectors; nothing is compared with what is there.
+
+    The drafts are valid, and nothing in them is another person's. `operation`: the ID under which they are undone
+    together, else each by itself. A few statements for any number of drafts.
+    """
+    lock_memories(user)
+    writer = Writer(user, now=now)
+    for number, draft in enumerate(drafts):
+        at = now + number * MOMENT
+        memory = AtomicMemory(
+            session_id=draft.session_id,
+            message_id=draft.message_id,
+            tags=list(dict.fromkeys(draft.tags)),
+            timestamp=draft.timestamp or at,
+            event_start=draft.event_start,
+            event_end=draft.event_end,
+            status=draft.status,
+        )
+        ATOMIC.assign(memory, {"content": draft.content})
+        writer.create(ATOMIC, memory, operation=operation or uuid4(), at=at)
+    return writer.save()
+
+
+@transaction.atomic
+def create_atomic_memory(
+    *,
+    user: User,
+    content: str,
+    now: datetime,
+    tags: Sequence[str] = (),
+    timestamp: datetime | None = None,
+    event_start: datetime | None = None,
+    event_end: datetime | None = None,
+    session_id: UUID | None = None,
+) -> tuple[AtomicMemory, bool]:
+    """Store a memory its owner wrote; returns it, and whether it is new.
+
+    An active one with the same content takes the new tags and spelling instead, so that nothing is there twice (A3).
+    What was deleted before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and `NotFound` for a
+    session that is not theirs.
+    """
+    times = {"timestamp": timestamp, "event_start": event_start, "event_end": event_end}
+    values = ATOMIC.clean({"content": content, "tags": tags, **times})
+    if session_id is not None:
+        get_session(user, session_id)
+    lock_memories(user)
+    clear_tombstones(user=user, digests=ATOMIC.digests(user, values))
+    same = _find_same(ATOMIC, user, values).order_by("create_time").first()
+    if same is None:
+        draft = AtomicDraft(**values, session_id=session_id)
+        return create_atomic_memories(user=user, drafts=[draft], now=now)[0], True
+    respelled = spell_value(values["content"]) != spell_value(same.content)
+    changes = {"tags": list(dict.fromkeys([*same.tags, *values["tags"]]))}
+    changes |= {"content": values["content"]} if respelled else {}
+    writer = Writer(user, now=now)
+    with writer.change(ATOMIC, same, Change.Action.EDIT if respelled else Change.Action.REFRESH, operation=uuid4()):
+        ATOMIC.assign(same, changes)
+    writer.save()
+    return same, False
+
+
+@transaction.atomic
+def update_memory(
+    kind: MemoryKind,
+    *,
+    user: User,
+    memory_id: UUID,
+    changes: Mapping[str, Any],
+    now: datetime,
+    seen: datetime | None = None,
+) -> Any:
+    """Change fields of an active or pending memory: any of `kind.editable`.
+
+    `seen`: its `updated_at` when it was read; `Outdated` where it has changed since. Raises `NotFound`; `InvalidInput`
+    or `TooLarge` for the values; `Conflict` when another active memory has the key (L3) or says the same, or when the
+    memory is history (superseded, rejected, evicted).
+    """
+    if unknown := set(changes) - set(kind.editable):
+        raise InvalidInput("Some fields cannot be changed.", fields={name: ["Cannot be changed."] for name in unknown})
+    lock_memories(user)
+    memory = kind.get(user, memory_id)
+    if seen is not None and memory.updated_at != seen:
+        raise Outdated("This memory was changed in the meantime.")
+    if memory.status not in CURRENT:
+        raise Conflict(f"Only active and pending memories can be changed; this one is {memory.status}.")
+    values = kind.clean({name: changes.get(name, getattr(memory, name)) for name in kind.editable})
+    said = kind.get_text(memory)
+    is_rewritten = said != [values[field.name] for field in kind.fields if field.text]
+    if is_rewritten and memory.status == Status.ACTIVE:
+        _refuse_taken(kind, user, values, but=[memory.id])
+    writer, operation = Writer(user, now=now), uuid4()
+    before = kind.snapshot(memory)
+    with writer.change(kind, memory, Change.Action.EDIT, operation=operation):
+        kind.assign(memory, values)
+    if is_rewritten:
+        clear_tombstones(user=user, digests=kind.digests(user, values))
+    writer.save()
+    if kind is LONG_TERM and "value" in changes and memory.status == Status.ACTIVE:
+        lost = list_lost(before["value"], memory.value)
+        ended = [KeyedValue(before["key"], item, memory.message_id) for item in lost]
+        end_atomic_twins(user, ended, said_at=now, operation=operation, now=now)
+    return memory
+
+
+def _find_same(kind: MemoryKind, user: User, values: Mapping[str, Any]) -> Any:
+    return kind.active(user).filter(**{kind.identity: kind.identify(values)})
+
+
+def _refuse_taken(kind: MemoryKind, user: User, values: Mapping[str, Any], *, but: Collection[UUID]) -> None:
+    other = _find_same(kind, user, values).exclude(id__in=but).first()
+    if other is not None:
+        raise Conflict(kind.taken, fields={kind.named: [kind.taken], "memory_id": str(other.id)})
+
+
+def mute_memories(kind: MemoryKind, *, user: User, ids: Collection[UUID], muted: bool, now: datetime) -> int:
+    """Mute active and pending memories, or no longer (L10): kept, shown and known to the extraction, never recalled.
+
+    One operation; returns how many were otherwise. IDs of none, of another person's and of history are passed over.
+    """
+    return _change_all(kind, user, ids, {"muted": muted}, action=Change.Action.MUTE, now=now)
+
+
+def set_category(*, user: User, ids: Collection[UUID], category: str, now: datetime) -> int:
+    """Move active and pending long-term memories to a category, as one operation; returns how many were in another.
+
+    IDs of none, of another person's and of history are passed over. Raises `InvalidInput` for an unknown category.
+    """
+    values = LONG_TERM.clean({"category": category})
+    return _change_all(LONG_TERM, user, ids, values, action=Change.Action.EDIT, now=now)
+
+
+@transaction.atomic
+def _change_all(
+    kind: MemoryKind,
+    user: User,
+    ids: Collection[UUID],
+    values: Mapping[str, Any],
+    *,
+    action: Change.Action,
+    now: datetime,
+) -> int:
+    lock_memories(user)
+    memories = list(kind.rows(user).filter(id__in=ids, status__in=CURRENT).exclude(**values))
+    writer, operation = Writer(user, now=now), uuid4()
+    for memory in memories:
+        with writer.change(kind, memory, action, operation=operation):
+            kind.assign(memory, values)
+    writer.save()
+    return len(memories)
+
+
+def combine_texts(kind: MemoryKind, kept: Any, merged: Any) -> Any:
+    """Return what two texts of a kind say together, each thing once; one of them where it says all that the other does.
+
+    Values become one list, contents follow each other.
+    """
+    if kind is LONG_TERM:
+        known = set(map(normalize_value, list_items(kept)))
+        left = [item for item in list_items(merged) if normalize_value(item) not in known]
+        return apply_mode(mode=Mode.ADD, current=kept, proposed=left) if left else kept
+    first, second = normalize_value(kept), normalize_value(merged)
+    if second in first:
+        return kept
+    if first in second:
+        return merged
+    between = "" if kept.rstrip().endswith(("。", "！", "？")) else " "
+    return f"{kept.rstrip()}{between}{merged.lstrip()}"
+
+
+@transaction.atomic
+def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UUID, text: Any, now: datetime) -> Any:
+    """Make one of two active memories: `kept` gets the text (the value, the content), and supersedes the other.
+
+    A long-term memory is as sure as the surer of the two, and has the uses of both, which stay counted when this is
+    undone; an atomic one has the tags of both, and the time of the other's event where it has none. One operation.
+    Raises `NotFound`; `Conflict` for one that is not active, the same twice, or what a third one says; `InvalidInput`
+    or `TooLarge`.
+    """
+    values = kind.clean({"value" if kind is LONG_TERM else "content": text})
+    lock_memories(user)
+    kept, merged = kind.get(user, kept_id), kind.get(user, merged_id)
+    if kept.id == merged.id:
+        raise Conflict("A memory cannot be merged with itself.")
+    if not kept.status == merged.status == Status.ACTIVE:
+        raise Conflict("Only active memories can be merged.")
+    if kind is ATOMIC:
+        _refuse_taken(kind, user, values, but=[kept.id, merged.id])
+    writer, operation = Writer(user, now=now), uuid4()
+    # A merge that changes nothing about the memory kept is one still: the record of the other one says so.
+    writer.supersede(kind, merged, by=kept, operation=operation)
+    with writer.change(kind, kept, Change.Action.MERGE, operation=operation):
+        is_rewritten = kind.assign(kept, values)
+        if kind is LONG_TERM:
+            kept.confidence = max(kept.confidence, merged.confidence)
+            kept.access_count += merged.access_count
+            kept.last_accessed = max(kept.last_accessed, merged.last_accessed)
+        else:
+            kept.tags = list(dict.fromkeys([*kept.tags, *merged.tags]))[:MAX_TAGS]
+            if kept.event_start is None:
+                kept.event_start, kept.event_end = merged.event_start, merged.event_end
+    if is_rewritten:
+        said = {field.name: getattr(kept, field.name) for field in kind.fields if field.text}
+        clear_tombstones(user=user, digests=kind.digests(user, said))
+    writer.save()
+    return kept
+
+
+@transaction.atomic
+def supersede_atomic_memory(*, user: User, memory_id: UUID, content: str, now: datetime) -> AtomicMemory:
+    """Put a new memory, said now and with the same tags, in the place of an active one; returns the new one.
+
+    Raises `NotFound`; `Conflict` for one that is not active and for a content that an active one has; `InvalidInput` or
+    `TooLarge`.
+    """
+    values = ATOMIC.clean({"content": content})
+    lock_memories(user)
+    old = ATOMIC.get(user, memory_id)
+    if old.status != Status.ACTIVE:
+        raise Conflict("Only an active memory can be superseded.")
+    _refuse_taken(ATOMIC, user, values, but=[])
+    memory = AtomicMemory(tags=list(old.tags), timestamp=now)
+    ATOMIC.assign(memory, values)
+    clear_tombstones(user=user, digests=ATOMIC.digests(user, values))
+    writer, operation = Writer(user, now=now), uuid4()
+    writer.create(ATOMIC, memory, operation=operation)
+    writer.supersede(ATOMIC, old, by=memory, operation=operation)
+    writer.save()
+    return memory
+
+
+@transaction.atomic
+def restore_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: datetime) -> Any:
+    """Make a memory that is history active again; what took its place is superseded by it. Returns it.
+
+    Raises `NotFound`; `Conflict` for one that is no history, or where an active one that did not take its place says
+    the same.
+    """
+    lock_memories(user)
+    memory = kind.get(user, memory_id)
+    if memory.status in CURRENT:
+        raise Conflict("Only a superseded, rejected or evicted memory can be restored.")
+    replaced = kind.list_replaced(user, memory)
+    said = {field.name: getattr(memory, field.name) for field in kind.fields if field.text}
+    _refuse_taken(kind, user, said, but=[row.id for row in replaced])
+    writer, operation = Writer(user, now=now), uuid4()
+    for row in replaced:
+        writer.supersede(kind, row, by=memory, operation=operation)
+    with writer.change(kind, memory, Change.Action.UNDO, operation=operation):
+        memory.status, memory.superseded_by = Status.ACTIVE, None
+        if kind is LONG_TERM:
+            memory.mode = Mode.REPLACE
+    clear_tombstones(user=user, digests=kind.digests(user, said))
+    writer.save()
+    return memory
+
+
+@transaction.atomic
+def remove_item(*, user: User, memory_id: UUID, index: int, text: str, now: datetime) -> None:
+    """Take an item out of an active list; with its last item the memory ends. Not learned again from what was said.
+
+    `index`, `text`: where the item stands and how it reads (`readable_text`), so that never another one goes. Raises
+    `NotFound`; `Conflict` where the memory is not active, or the item is not there any more.
+    """
+    lock_memories(user)
+    memory: LongTermMemory = LONG_TERM.get(user, memory_id)
+    items = list_items(memory.value)
+    if memory.status != Status.ACTIVE or not 0 <= index < len(items) or readable_text(items[index]) != text:
+        raise Conflict("This list was changed in the meantime.")
+    left = LONG_TERM.join([item for at, item in enumerate(items) if at != index])
+    writer = Writer(user, now=now)
+    writer.rewrite(LONG_TERM, memory, left, operation=uuid4())
+    add_tombstones(user=user, digests=digest_values(user, items[index]), now=now)
+    writer.save()
+
+
+def record_use(*, user: User, memory_ids: Collection[UUID], now: datetime) -> None:
+    """Count that memories were put before the model in a turn with a stored reply (L4); each ID counts once.
+
+    `updated_at` stays: use is no change. Taking the person's lock first keeps turns from waiting for each other's rows.
+    """
+    if memory_ids:
+        with connection.cursor() as cursor:
+            cursor.execute(RECORD_USE, {"lock": lock_name(user), "user": user.pk, "ids": list(memory_ids), "now": now})

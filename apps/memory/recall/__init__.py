@@ -1,0 +1,1 @@
+"""Finding the memories that matter for a message. docs/retrieval.md tells how."""

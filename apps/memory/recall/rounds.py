@@ -1,0 +1,275 @@
+"""Past rounds: what the person said in other conversations that bears on a message, and the replies to it (A5).
+
+Memories are what a model made of the conversations; the words themselves are still there, embedded and indexed. What a
+person just told is found here at once, and what no extraction kept is found at all.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from apps.accounts.models import User
+from apps.core.db import fetch_prepared, fetch_rows
+from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.text.highlight import cut_excerpt
+from apps.core.text.search_terms import SearchTerms, parse_question
+from apps.memory.recall.atomic import find_threshold
+from apps.memory.recall.features import NO_SAMPLE, WORDS_AS_EVIDENCE, Sample
+from apps.memory.recall.nearest import EF_SEARCH
+from apps.memory.vectors.queries import QueryEmbedding
+
+NEAREST = 40
+"""How many messages are taken by meaning; some of them may not be recalled."""
+
+COMMON = 100
+"""A word in so many of the person's messages tells nothing, and is not looked for any further."""
+
+SAMPLE = 200
+"""Vectors from which the usual cosine is estimated where the index is read: the newest ones."""
+
+MANY = 1_000
+"""What whoever is in the index is taken to have: counting takes longer than searching, and more changes nothing."""
+
+QUESTION = 2.0
+"""Standard deviations that a message loses that asks something itself: it rarely holds the answer."""
+
+SPARES = 3
+"""So many times as many rounds as a prompt shows are read: some may not be recalled, or say what it says already."""
+
+SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300
+"""How much of a round's two texts is shown, around what matched."""
+
+_MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type = 'user'"
+
+# Once: as text it has a length of its own, and is read wherever it stands.
+_QUERY = "query AS MATERIALIZED (SELECT %(vector)s::vector AS embedding)"
+
+# Whoever has few messages gets all of their vectors compared.
+_NEAR_EXACT = f"""
+near AS MATERIALIZED (
+    SELECT message_id, max(1 - (embedding <=> (SELECT embedding FROM query))) AS cosine
+    FROM conversation_embeddings WHERE {_MINE} GROUP BY message_id
+),
+usual AS (SELECT count(*) AS vectors, avg(cosine) AS mean, var_pop(cosine) AS variance FROM near),
+nearest AS (SELECT message_id FROM near ORDER BY cosine DESC LIMIT %(nearest)s)
+"""  # noqa: S608 - our own names
+
+# The settings apply to this statement; in a transaction to the rest of it.
+_NEAR_BY_INDEX = f"""
+nearest AS MATERIALIZED (
+    SELECT DISTINCT message_id FROM (
+        SELECT message_id FROM conversation_embeddings
+        WHERE {_MINE} AND in_index AND (
+            SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
+                   AND set_config('hnsw.ef_search', '{EF_SEARCH // 4}', true) IS NOT NULL
+        )
+        ORDER BY embedding::halfvec(1536) <=> (SELECT embedding::halfvec(1536) FROM query) LIMIT %(nearest)s
+    ) AS closest
+),
+usual AS (
+    SELECT {MANY} AS vectors, avg(cosine) AS mean, var_pop(cosine) AS variance
+    FROM (
+        SELECT 1 - (embedding <=> (SELECT embedding FROM query)) AS cosine FROM conversation_embeddings WHERE {_MINE}
+        ORDER BY created_at DESC, id DESC LIMIT {SAMPLE}
+    ) AS newest
+),
+near AS MATERIALIZED (
+    SELECT message_id, max(1 - (embedding <=> (SELECT embedding FROM query))) AS cosine
+    FROM conversation_embeddings
+    WHERE {_MINE} AND message_id IN (SELECT message_id FROM nearest UNION SELECT message_id FROM worded)
+    GROUP BY message_id
+)
+"""  # noqa: S608 - our own names
+
+# OFFSET 0 insists on the index of words: with statistics that do not know of this person's rows yet, the planner would
+# read all of them and take each apart into its words.
+_WORDED = """
+worded AS MATERIALIZED (
+    SELECT found.id AS message_id, given.position::int AS position
+    FROM unnest(%(words)s::text[]) WITH ORDINALITY AS given (query, position) CROSS JOIN LATERAL (
+        SELECT id FROM (
+            SELECT id, user_id, role FROM conversation
+            WHERE message_words(user_id, content) @@ given.query::tsquery
+            OFFSET 0
+        ) AS message
+        WHERE user_id = %(user)s AND role = 'user'
+        LIMIT %(common)s
+    ) AS found
+)
+"""
+
+_WRITTEN = """
+WITH {arms}
+SELECT uuid_send(hit.message_id), near.cosine, hit.positions, usual.vectors, usual.mean, usual.variance
+FROM (
+    SELECT message_id, array_agg(position) FILTER (WHERE position > 0) AS positions FROM (
+        SELECT message_id, position FROM worded UNION ALL SELECT message_id, 0 FROM nearest
+    ) AS each GROUP BY message_id
+) AS hit LEFT JOIN near USING (message_id) CROSS JOIN usual
+"""
+
+# The exact one has one good plan, whoever asks; the other is planned for its person, as `apps.memory.recall.nearest`
+# says.
+_FIND_EXACT = _WRITTEN.format(arms=",".join([_QUERY, _NEAR_EXACT, _WORDED]))
+_FIND_BY_INDEX = _WRITTEN.format(arms=",".join([_QUERY, _WORDED, _NEAR_BY_INDEX]))
+
+_HAS_INDEX = f"SELECT EXISTS (SELECT FROM conversation_embeddings WHERE {_MINE} AND in_index)"  # noqa: S608
+
+# What is told here was said for good: not edited away, not forgotten, not temporary, and every memory that it taught
+# still holds and may be recalled.
+_READ = """
+SELECT message.id, message.session_id, message.create_time, message.content, reply.content
+FROM conversation AS message
+JOIN chat_session AS session ON session.id = message.session_id
+LEFT JOIN conversation AS reply ON reply.reply_to_id = message.id AND reply.status = 'complete'
+WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role = 'user'
+  AND message.status = 'complete' AND message.recallable AND NOT session.temporary
+  AND NOT EXISTS (
+      SELECT FROM atomic_memory AS memory
+      WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
+  )
+  AND NOT EXISTS (
+      SELECT FROM long_term_memory AS memory
+      WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
+  )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledRound:
+    """A past round: what the person `said`, and the `reply`, "" where none is stored; both whole (`cut_round`).
+
+    `score` is in standard deviations, the unit of `find_threshold`; `keyword_score`: the share of the message's
+    keywords in it, weighed by rarity, 0..1; `semantic_score`: the cosine, 0 where it is not known.
+    """
+
+    message_id: uuid.UUID
+    session_id: uuid.UUID
+    create_time: datetime
+    said: str
+    reply: str
+    score: float
+    keyword_score: float
+    semantic_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    id: uuid.UUID
+    cosine: float | None
+    words: float
+
+    def score(self, usual: Sample) -> float:
+        return usual.standardize(self.cosine) + WORDS_AS_EVIDENCE * self.words
+
+
+def recall_rounds(
+    *,
+    user: User,
+    message: str,
+    limit: int,
+    query_embedding: QueryEmbedding | None,
+    memories: Sample = NO_SAMPLE,
+    without: Collection[uuid.UUID] = (),
+) -> list[RecalledRound]:
+    """Return at most `SPARES` × `limit` past rounds that stand out for `message`, best first (A5).
+
+    By words and meaning, as memories are; `memories` is how near those are to it, which tells chance from more where
+    little was said yet. `without`: messages that the prompt has already. Two statements, or three for whoever has so
+    many messages that their vectors are in the index. Nothing is counted.
+    """
+    words = _write_words(user, parse_question(message))
+    if limit < 1 or not (words or query_embedding):
+        return []
+    parameters = {
+        "user": user.pk,
+        "model": query_embedding.model_id if query_embedding else None,
+        "vector": query_embedding.focused_sql if query_embedding else None,
+        "words": words,
+        "nearest": NEAREST,
+        "common": COMMON,
+    }
+    ((by_index,),) = fetch_prepared(_HAS_INDEX, parameters) if query_embedding else ((False,),)
+    rows = fetch_rows(_FIND_BY_INDEX, parameters) if by_index else fetch_prepared(_FIND_EXACT, parameters)
+    if not rows:
+        return []
+    *_, vectors, mean, variance = rows[0]
+    usual = Sample(vectors, mean or 0.0, variance or 0.0).merge(memories)
+    threshold = find_threshold(max(vectors, memories.count))
+    known = set(without)
+    hits = [hit for hit in _weigh_words(rows, count=len(words)) if hit.id not in known]
+    best = sorted((hit for hit in hits if hit.score(usual) >= threshold), key=lambda hit: -hit.score(usual))
+    return _read(user, best[: limit * SPARES * 2], usual=usual, threshold=threshold)[: limit * SPARES]
+
+
+def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:
+    """Return as much of a round's two texts as a prompt shows, from around the keywords of `message`."""
+    return (
+        _cut(cut_client_blocks(said), SAID_CHARACTERS, message=message),
+        _cut(reply, REPLY_CHARACTERS, message=message),
+    )
+
+
+def _cut(text: str, length: int, *, message: str) -> str:
+    needles = parse_question(message).needles if len(text) > length else ()
+    return cut_excerpt(text, needles, length=length)[0]
+
+
+def _write_words(user: User, terms: SearchTerms) -> list[str]:
+    """Each keyword as a tsquery of the index, which begins every word with its owner's number."""
+    words = [f"'{user.pk}:{word[:64]}'" for word in terms.words]
+    for spellings in terms.parts:
+        either = [" & ".join(f"'{user.pk}:{pair}'" for pair in _pair(spelling)) for spelling in spellings]
+        words.append(" | ".join(f"({pairs})" for pairs in either))
+    return words
+
+
+def _pair(run: str) -> Sequence[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+
+
+def _weigh_words(rows: Sequence[tuple[Any, ...]], *, count: int) -> list[_Hit]:
+    """The hits with the share of the keywords that each has: a keyword weighs more the fewer messages have it."""
+    frequencies = np.zeros(count)
+    for _key, _cosine, positions, *_ in rows:
+        for position in positions or ():
+            frequencies[position - 1] += 1
+    weights = np.where(frequencies < COMMON, np.log1p(COMMON / np.maximum(frequencies, 1)), 0.0)
+    total = float(weights.sum()) or 1.0
+    return [
+        _Hit(uuid.UUID(bytes=bytes(key)), cosine, sum(float(weights[at - 1]) for at in positions or ()) / total)
+        for key, cosine, positions, *_ in rows
+    ]
+
+
+def _read(user: User, hits: Sequence[_Hit], *, usual: Sample, threshold: float) -> list[RecalledRound]:
+    if not hits:
+        return []
+    found = {row[0]: row for row in fetch_prepared(_READ, {"user": user.pk, "ids": [hit.id for hit in hits]})}
+    rounds = []
+    for hit in hits:
+        if hit.id not in found:
+            continue
+        _id, session_id, create_time, content, reply = found[hit.id]
+        score = hit.score(usual) - (QUESTION if content.rstrip().endswith(("?", "？")) else 0.0)
+        if score < threshold:
+            continue
+        rounds.append(
+            RecalledRound(
+                message_id=hit.id,
+                session_id=session_id,
+                create_time=create_time,
+                said=content,
+                reply=reply or "",
+                score=score,
+                keyword_score=hit.words,
+                semantic_score=hit.cosine or 0.0,
+            )
+        )
+    return sorted(rounds, key=lambda each: -each.score)

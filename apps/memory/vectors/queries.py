@@ -1,0 +1,209 @@
+"""Vectors of queries: embedded once, at once, or not at all (A4: past the deadline keywords alone answer)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from hashlib import sha256
+
+import structlog
+
+from apps.core.db import release_connections
+from apps.core.errors import JiyiError, ModelUnavailable
+from apps.core.llm.embedding.client import get_embedder
+from apps.core.llm.embedding.types import Embedder, Vector
+from apps.core.text.text_cache import register_cache
+from apps.memory.vectors.embedders import ModelInUse, embed_whole, find_active_model, to_sql
+
+DEADLINE_SECONDS = 0.3
+PATIENCE_SECONDS = 5.0
+"""How long an answer that is too late for its turn is waited for: the same text may be asked for again."""
+
+THREADS = 4
+REMEMBERED = 256
+"""Queries whose vectors are kept: a retry, a second page, the playground ask for the same again."""
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class QueryEmbedding:
+    """The vector of a query. Only vectors of the same model, `EmbeddingModel` number `model_id`, may be compared.
+
+    `min_similarity`: the cosine below which two texts have nothing to do with each other for this embedder (K9).
+    `focused_vector`: what memories and messages are ranked by (`Embedder.focus`).
+    `last_vector`: of the last line, where the query has several. `earlier_vector`: of the lines before the query.
+    """
+
+    model_id: int
+    vector: Vector
+    min_similarity: float
+    focused_vector: Vector | None = None
+    last_vector: Vector | None = None
+    earlier_vector: Vector | None = None
+
+    @cached_property
+    def sql(self) -> str:
+        """The vector as pgvector reads it, written once for all the statements of a turn."""
+        return to_sql(self.vector)
+
+    @cached_property
+    def focused_sql(self) -> str:
+        """The focused vector as pgvector reads it."""
+        return self.sql if self.focused_vector is None else to_sql(self.focused_vector)
+
+    @cached_property
+    def last_sql(self) -> str | None:
+        """The vector of the last line as pgvector reads it; None for a query of one line."""
+        return None if self.last_vector is None else to_sql(self.last_vector)
+
+    @cached_property
+    def earlier_sql(self) -> str | None:
+        """The vector of the lines before the query as pgvector reads it; None without any."""
+        return None if self.earlier_vector is None else to_sql(self.earlier_vector)
+
+
+def embed_query(text: str, *, earlier: str = "", deadline: float = DEADLINE_SECONDS) -> QueryEmbedding | None:
+    """Return the vector of a query by the active model, or None: past `deadline` seconds, on a failure, and while
+    nothing was ever embedded.
+
+    One query to the database; safe in any thread. Never raises because of a model. A late answer is dropped.
+    """
+    return start_embedding(text, earlier=earlier, deadline=deadline)()
+
+
+def start_embedding(
+    text: str, *, earlier: str = "", deadline: float = DEADLINE_SECONDS
+) -> Callable[[], QueryEmbedding | None]:
+    """Begin to embed a query in a thread of its own; the function returned waits for what `embed_query` returns.
+
+    `earlier`: the lines before it, where it needs them (`apps.memory.recall.query`). `deadline` counts from now:
+    what is done in between costs the query nothing of it that it would have waited for.
+    """
+    model = find_active_model()
+    if model is None or not text.strip():
+        return lambda: None
+    try:
+        embedder = get_embedder(model.name)  # here, as the threads of the pool have no database
+    except JiyiError as error:
+        logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
+        return lambda: None
+    pending = _get_pool().submit(_embed_parts, embedder, text, earlier)
+    return partial(_wait_for, pending, model=model, embedder=embedder, until=time.monotonic() + deadline)
+
+
+def _embed_parts(embedder: Embedder, text: str, earlier: str) -> dict[str, Vector]:
+    """The vectors of a query by the names that `QueryEmbedding` has for them, made in one call of the model."""
+    parts = {"vector": text}
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1:
+        parts["last_vector"] = lines[-1]
+    if earlier.strip():
+        parts["earlier_vector"] = earlier
+    try:
+        vectors = dict(zip(parts, _embed(embedder, list(parts.values())), strict=True))
+    finally:
+        release_connections()  # a new embedder is compared with what is stored, and this thread lives on
+    return {**vectors, "focused_vector": embedder.focus(vectors["vector"])}
+
+
+def _wait_for(
+    pending: Future[dict[str, Vector]], *, model: ModelInUse, embedder: Embedder, until: float
+) -> QueryEmbedding | None:
+    try:
+        vectors = pending.result(max(until - time.monotonic(), 0))
+        return QueryEmbedding(model_id=model.id, min_similarity=embedder.min_similarity, **vectors)
+    except FutureTimeoutError:
+        pending.cancel()
+        logger.info("query_embedding_late", model=model.name)
+    except JiyiError as error:
+        logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
+    return None
+
+
+def embed_search(text: str, *, model: ModelInUse) -> Vector:
+    """Return the vector of what a person searches for, who waits for it.
+
+    Raises `ModelUnavailable` when the model cannot be asked or refuses the text.
+    """
+    (vector,) = _embed(get_embedder(model.name), [text])
+    return vector
+
+
+def embed_queries(texts: Sequence[str]) -> dict[str, QueryEmbedding]:
+    """Return the vectors of texts that background work searches with, in one call of the active model.
+
+    What the model refuses is left out; where it cannot be asked in `PATIENCE_SECONDS`, everything new is: keywords
+    answer then. Never raises because of a model.
+    """
+    model = find_active_model()
+    if model is None or not texts:
+        return {}
+    keys = {text: (model.name, sha256(text.encode()).digest()) for text in texts if text.strip()}
+    vectors = {text: vector for text, key in keys.items() if (vector := _remembered.find(key)) is not None}
+    missing = [text for text in keys if text not in vectors]
+    try:
+        embedder = get_embedder(model.name)
+        made = embed_whole(embedder, missing, seconds=PATIENCE_SECONDS) if missing else []
+    except JiyiError as error:
+        logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
+        return {}
+    for text, vector in zip(missing, made, strict=True):
+        if vector is not None:
+            _remembered.add(keys[text], vector)
+            vectors[text] = vector
+    return {text: QueryEmbedding(model.id, vector, embedder.min_similarity) for text, vector in vectors.items()}
+
+
+class _Remembered:
+    """The vectors of the newest queries, by digests of their texts: no text outlives its request (R3)."""
+
+    def __init__(self, size: int) -> None:
+        self._vectors: OrderedDict[tuple[str, bytes], Vector] = OrderedDict()
+        self._size = size
+        self._lock = threading.Lock()
+
+    def find(self, key: tuple[str, bytes]) -> Vector | None:
+        with self._lock:
+            if key in self._vectors:
+                self._vectors.move_to_end(key)
+            return self._vectors.get(key)
+
+    def add(self, key: tuple[str, bytes], vector: Vector) -> None:
+        with self._lock:
+            self._vectors[key] = vector
+            while len(self._vectors) > self._size:
+                self._vectors.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._vectors.clear()
+
+
+_remembered = _Remembered(REMEMBERED)
+register_cache(_remembered.clear)
+
+
+def _embed(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    keys = [(embedder.name, sha256(text.encode()).digest()) for text in texts]
+    vectors = [_remembered.find(key) for key in keys]
+    missing = [number for number, vector in enumerate(vectors) if vector is None]
+    if missing:
+        made = embed_whole(embedder, [texts[number] for number in missing], seconds=PATIENCE_SECONDS)
+        for number, vector in zip(missing, made, strict=True):
+            if vector is None:
+                raise ModelUnavailable("The embedding model refused this text.", fields={"reason": "refused"})
+            _remembered.add(keys[number], vector)
+            vectors[number] = vector
+    return [vector for vector in vectors if vector is not None]
+
+
+@lru_cache(maxsize=1)
+def _get_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="query-embedding")

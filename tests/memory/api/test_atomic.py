@@ -1,0 +1,172 @@
+"""REST of atomic memories."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.memory.lifecycle import create_atomic_memory
+from apps.memory.models import AtomicMemory
+from apps.memory.recall.features import EARLIER, FEATURES
+from tests.support.factories import SessionFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A1")]
+
+ATOMIC = "/memory/atomic"
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+FIELDS = ["id", "session_id", "message_id", "content", "tags", "timestamp", "event_start", "event_end", "status",
+          "superseded_by", "muted", "create_time", "updated_at"]  # fmt: skip
+
+
+def create(user: User, content: str, **fields: Any) -> AtomicMemory:
+    memory, _created = create_atomic_memory(user=user, content=content, **{"now": NOW, **fields})
+    return memory
+
+
+def contents(client: APIClient, **query: str) -> list[str]:
+    return [memory["content"] for memory in client.get(ATOMIC, query).json()["results"]]
+
+
+def test_create_get_put_patch_delete(client: APIClient, user: User) -> None:
+    session = SessionFactory.create(user=user)
+    body = {"content": "用户去了上海。", "tags": ["旅行"], "event_start": "2026-05-05T08:00:00+08:00"}
+    response = client.post(ATOMIC, {**body, "session_id": str(session.id)})
+    memory = response.json()
+    assert (response.status_code, list(memory)) == (201, FIELDS)
+    assert (memory["content"], memory["tags"], memory["event_end"]) == ("用户去了上海。", ["旅行"], None)
+    assert (memory["status"], memory["session_id"], memory["timestamp"]) == (
+        "active",
+        str(session.id),
+        memory["create_time"],
+    )
+    url = f"{ATOMIC}/{memory['id']}"
+    assert client.get(url).json() == memory
+    assert client.put(url, {**memory, "content": "用户去了广州。"}).json()["content"] == "用户去了广州。"
+    assert client.patch(url, {"content": "用户去了深圳。"}).json()["tags"] == ["旅行"]
+    replaced = client.put(url, {"content": "用户去了珠海。"}).json()
+    assert (replaced["tags"], replaced["event_start"]) == ([], None)
+    assert client.delete(url).json() == {"deleted": 1}
+    assert client.get(url).status_code == 404
+
+
+def test_the_same_content_again_is_200(client: APIClient) -> None:
+    first = client.post(ATOMIC, {"content": "用户喜欢茶。"}).json()
+    again = client.post(ATOMIC, {"content": "用户喜欢茶", "tags": ["茶"]})
+    assert (again.status_code, again.json()["id"], again.json()["tags"]) == (200, first["id"], ["茶"])
+
+
+def test_clearing_all(client: APIClient, user: User) -> None:
+    create(user, "tea")
+    create(user, "coffee")
+    refused = client.delete(ATOMIC)
+    assert (refused.status_code, set(refused.json()["error"]["fields"])) == (400, {"confirm"})
+    assert client.delete(f"{ATOMIC}?confirm=all").json() == {"deleted": 2}
+
+
+def test_a_list_is_narrowed_and_ordered(client: APIClient, user: User) -> None:
+    session = SessionFactory.create(user=user)
+    create(user, "用户喝茶。", tags=["饮料", "茶"], timestamp=NOW)
+    create(user, "用户喝咖啡。", tags=["饮料"], timestamp=NOW + timedelta(days=2), now=NOW + timedelta(days=1))
+    create(user, "旧的。", timestamp=NOW - timedelta(days=9), session_id=session.id, now=NOW + timedelta(days=2))
+    AtomicMemory.objects.filter(content="旧的。").update(status="superseded")
+    assert contents(client) == ["用户喝咖啡。", "用户喝茶。"]
+    assert contents(client, status="all") == ["旧的。", "用户喝咖啡。", "用户喝茶。"]
+    assert contents(client, status="superseded,pending") == ["旧的。"]
+    assert contents(client, search="咖啡") == ["用户喝咖啡。"]
+    assert contents(client, tags="饮料") == ["用户喝咖啡。", "用户喝茶。"]
+    assert contents(client, tags="饮料, 茶") == ["用户喝茶。"]
+    assert contents(client, since="2026-05-02T00:00:00Z") == ["用户喝咖啡。"]
+    assert contents(client, since="2026-05-02T16:50:00+16:50") == ["用户喝咖啡。"]  # more than PostgreSQL knows
+    assert contents(client, until="2026-05-01T20:00:00+08:00") == ["用户喝茶。"]
+    assert contents(client, session_id=str(session.id), status="all") == ["旧的。"]
+    assert contents(client, ordering="timestamp", status="all") == ["旧的。", "用户喝茶。", "用户喝咖啡。"]
+    assert contents(client, ordering="created_at") == ["用户喝茶。", "用户喝咖啡。"]
+    assert contents(client, ordering="-updated_at") == ["用户喝咖啡。", "用户喝茶。"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"status": "gone"}, "status"),
+        ({"since": "yesterday"}, "since"),
+        ({"since": "9999-12-31T23:59:59Z"}, "since"),
+        ({"until": "2026-13-01T00:00:00Z"}, "until"),
+        ({"session_id": "x"}, "session_id"),
+        ({"ordering": "content"}, "ordering"),
+    ],
+)
+def test_unknown_query_values_are_refused(client: APIClient, query: dict[str, str], field: str) -> None:
+    response = client.get(ATOMIC, query)
+    assert (response.status_code, list(response.json()["error"]["fields"])) == (400, [field])
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "content"),
+        ({"content": " "}, "content"),
+        ({"content": 3}, "content"),
+        ({"content": "x", "tags": "tea"}, "tags"),
+        ({"content": "x", "tags": [3]}, "tags"),
+        ({"content": "x", "event_end": "2026-05-01T00:00:00Z"}, "event_end"),
+        ({"content": "x", "timestamp": "soon"}, "timestamp"),
+        ({"content": "x", "timestamp": "2026-05-01T00:00:00"}, "timestamp"),
+        ({"content": "x", "timestamp": "0001-01-01T00:00:00Z"}, "timestamp"),
+        ({"content": "x", "event_start": "0001-01-01T00:00:00Z"}, "event_start"),
+        ({"content": "x", "event_start": "9999-12-31T23:59:59Z"}, "event_start"),
+        ({"content": "x", "status": "pending"}, "status"),
+    ],
+)
+def test_a_bad_body_is_refused(client: APIClient, body: dict[str, Any], field: str) -> None:
+    response = client.post(ATOMIC, body)
+    assert (response.status_code, list(response.json()["error"]["fields"])) == (400, [field])
+    assert not AtomicMemory.objects.exists()
+
+
+@pytest.mark.long
+def test_too_long_a_content_is_413(client: APIClient) -> None:
+    assert client.post(ATOMIC, {"content": "长" * 32_000}).status_code == 201
+    assert client.post(ATOMIC, {"content": "长" * 32_001}).status_code == 413
+
+
+@pytest.mark.spec("A4")
+def test_search_ranks_and_tells_why(client: APIClient, user: User) -> None:
+    tea = create(user, "用户喝茶。", timestamp=NOW)
+    create(user, "用户喝咖啡，也喝茶，还喝果汁和牛奶。", timestamp=NOW + timedelta(days=1))
+    create(user, "The user lives in Berlin.")
+    results = client.get(f"{ATOMIC}/search", {"q": "喝茶", "top_n": 2}).json()["results"]
+    assert [list(result) for result in results] == [["memory", "score", "keyword_score", "semantic_score", "parts"]] * 2
+    assert (list(results[0]["memory"]), results[0]["memory"]["id"]) == (FIELDS, str(tea.id))
+    assert results[1]["score"] < results[0]["score"]
+    for result in results:
+        assert list(result["parts"]) == [*FEATURES, *EARLIER]
+        assert sum(result["parts"].values()) == pytest.approx(result["score"])
+    assert results[0]["keyword_score"] > results[1]["keyword_score"] > 0
+    bounded = client.get(f"{ATOMIC}/search", {"q": "喝茶", "since": "2026-05-02T00:00:00Z"}).json()["results"]
+    assert len(bounded) == 1
+    assert client.get(f"{ATOMIC}/search", {"q": "喝茶", "until": "2020-01-01T00:00:00Z"}).json() == {"results": []}
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"q": " "}, {"q": "a\x00"}, {"q": "x", "top_n": "51"}, {"q": "x", "since": "soon"}]
+)
+def test_a_bad_search_is_refused(client: APIClient, query: dict[str, str]) -> None:
+    assert client.get(f"{ATOMIC}/search", query).status_code == 400
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rows", [5, 50])
+def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
+    client: APIClient, user: User, rows: int, django_assert_num_queries: Any
+) -> None:
+    session = SessionFactory.create(user=user)
+    for number in range(rows):
+        create(user, f"cup of tea {number}", session_id=session.id)
+    with django_assert_num_queries(2):
+        assert len(client.get(ATOMIC).json()["results"]) == rows
+    with django_assert_num_queries(5):  # settings, the active embedding model, recall in two, memories
+        assert len(client.get(f"{ATOMIC}/search", {"q": "tea"}).json()["results"]) == 5

@@ -1,0 +1,457 @@
+"""REST of long-term memories, as a client sees it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.memory.lifecycle import record_use
+from apps.memory.models import LongTermMemory
+from apps.memory.working.sessions import count_turn, record_form, update_working_memory
+from tests.support.entries import propose
+from tests.support.factories import LongTermMemoryFactory, SessionFactory
+
+pytestmark = pytest.mark.long_except(
+    "test_a_new_memory_is_201_the_same_200_another_value_201",
+    "test_a_bad_field_is_named_and_changes_nothing",
+    "test_the_list_is_newest_first_paged_and_active",
+    "test_get_put_patch",
+    "test_accept_and_reject",
+    "test_delete_one_some_and_all",
+    "test_a_bad_batch_deletes_nothing",
+    "test_copies_are_shown_and_removed_on_request",
+    "test_search_ranks_and_counts_no_use",
+)
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+MEMORIES = "/memory/long-term"
+FIELDS = [
+    "id",
+    "session_id",
+    "message_id",
+    "category",
+    "key",
+    "value",
+    "confidence",
+    "source",
+    "status",
+    "mode",
+    "superseded_by",
+    "muted",
+    "created_at",
+    "updated_at",
+    "last_accessed",
+    "access_count",
+]
+
+
+def remember(user: User, key: str, value: Any, *, now: datetime = NOW, **fields: Any) -> LongTermMemory:
+    return LongTermMemoryFactory(user=user, key=key, value=value, now=now, **fields)
+
+
+def listed(client: APIClient, **query: Any) -> list[Any]:
+    """Return the keys of the listed memories, in order."""
+    response = client.get(MEMORIES, query)
+    assert response.status_code == 200, response.json()
+    return [memory["key"] for memory in response.json()["results"]]
+
+
+def error_fields(response: Any, *, status: int = 400, code: str = "invalid") -> set[str]:
+    body = response.json()
+    assert response.status_code == status, body
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"code", "message", "fields"}
+    assert body["error"]["code"] == code
+    assert body["error"]["message"]
+    return set(body["error"]["fields"])
+
+
+# Creating
+
+
+@pytest.mark.spec("L1", "L3")
+def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, user: User) -> None:
+    first = client.post(MEMORIES, {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"})
+    assert first.status_code == 201
+    memory = first.json()
+    assert list(memory) == FIELDS
+    assert {name: memory[name] for name in FIELDS if name not in ("id", *_TIMES)} == {
+        "session_id": None,
+        "message_id": None,
+        "category": "preference",
+        "key": "喜欢的颜色",
+        "value": "蓝色",
+        "confidence": 1.0,
+        "source": "user_stated",
+        "status": "active",
+        "mode": "replace",
+        "superseded_by": None,
+        "muted": False,
+        "access_count": 0,
+    }
+    assert memory["created_at"] == memory["updated_at"] == memory["last_accessed"]
+    assert datetime.fromisoformat(memory["created_at"]).utcoffset() == timedelta(0)
+
+    again = client.post(MEMORIES, {"category": "fact", "key": "我喜歡的顏色", "value": "藍色！", "confidence": 0.2})
+    assert (again.status_code, again.json()["id"], again.json()["confidence"]) == (200, memory["id"], 1.0)
+
+    other = client.post(MEMORIES, {"category": "preference", "key": "喜欢的颜色", "value": "绿色"})
+    assert (other.status_code, other.json()["value"]) == (201, "绿色")
+    old = client.get(f"{MEMORIES}/{memory['id']}").json()
+    assert (old["status"], old["superseded_by"]) == ("superseded", other.json()["id"])
+
+
+_TIMES = ("created_at", "updated_at", "last_accessed")
+
+
+GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"category": "opinion"}, "category"),
+        ({"category": ["fact"]}, "category"),
+        ({"category": None}, "category"),
+        ({"key": ""}, "key"),
+        ({"key": " \t"}, "key"),
+        ({"key": 7}, "key"),
+        ({"key": "k" * 201}, "key"),
+        ({"value": None}, "value"),
+        ({"value": "  "}, "value"),
+        ({"confidence": "0.5"}, "confidence"),
+        ({"confidence": True}, "confidence"),
+        ({"confidence": None}, "confidence"),
+        ({"confidence": 1.001}, "confidence"),
+        ({"confidence": -0.1}, "confidence"),
+        ({"confidence": int("9" * 400)}, "confidence"),
+        ({"confidence": -int("9" * 400)}, "confidence"),
+        ({"source": "hearsay"}, "source"),
+        ({"session_id": "nowhere"}, "session_id"),
+        ({"categorie": "fact"}, "categorie"),
+        ({"status": "pending"}, "status"),
+    ],
+)
+def test_a_bad_field_is_named_and_changes_nothing(client: APIClient, change: dict[str, Any], field: str) -> None:
+    memory_id = client.post(MEMORIES, GOOD).json()["id"]
+    before = client.get(f"{MEMORIES}/{memory_id}").json()
+    assert error_fields(client.post(MEMORIES, GOOD | change)) == {field}
+    assert error_fields(client.patch(f"{MEMORIES}/{memory_id}", change)) == {field}
+    if field != "status":  # PUT takes back what GET answered
+        ignored = field == "session_id"
+        response = client.put(f"{MEMORIES}/{memory_id}", GOOD | change)
+        assert response.status_code == 200 if ignored else error_fields(response) == {field}
+    after = client.get(f"{MEMORIES}/{memory_id}").json()
+    assert after | {"updated_at": None} == before | {"updated_at": None}
+    assert LongTermMemory.objects.count() == 1
+
+
+@pytest.mark.parametrize("missing", ["category", "key", "value"])
+def test_category_key_and_value_are_needed(client: APIClient, missing: str) -> None:
+    body = {name: value for name, value in GOOD.items() if name != missing}
+    assert error_fields(client.post(MEMORIES, body)) == {missing}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b'"text"',
+        b"",
+        b'{"category": "fact", "key": "a\\u0000", "value": 1}',
+        b'{"category": "fact", "key": "a", "value": "\\ud83d"}',
+        b'{"category": "fact", "key": "a", "value": 1e400}',
+        b'{"category": "fact", "key": "a", "value": NaN}',
+        b'{"category": "fact", "key": "a", "value": ' + b"[" * 500 + b"]" * 500 + b"}",
+    ],
+)
+def test_a_body_that_cannot_be_stored_is_refused(client: APIClient, body: bytes) -> None:
+    error_fields(client.post(MEMORIES, body, content_type="application/json"))
+    assert not LongTermMemory.objects.exists()
+
+
+def test_a_memory_can_name_an_own_session(client: APIClient, user: User) -> None:
+    session = SessionFactory(user=user)
+    response = client.post(MEMORIES, GOOD | {"session_id": str(session.id)})
+    assert response.json()["session_id"] == str(session.id)
+    error_fields(client.post(MEMORIES, GOOD | {"session_id": str(SessionFactory().id)}), status=404, code="not_found")
+
+
+# Listing
+
+
+@pytest.mark.spec("L1")
+def test_the_list_is_newest_first_paged_and_active(client: APIClient, user: User) -> None:
+    for number in range(5):
+        remember(user, f"k{number}", "v", now=NOW + timedelta(minutes=number))
+    propose(user, "pending", "v")
+    page = client.get(MEMORIES, {"limit": 2, "offset": 1}).json()
+    assert page["count"] == 5
+    assert [memory["key"] for memory in page["results"]] == ["k3", "k2"]
+    assert "offset=3" in page["next"]
+    assert page["previous"] is not None
+    assert list(page["results"][0]) == FIELDS
+
+
+@pytest.mark.spec("L1")
+def test_filters(client: APIClient, user: User) -> None:
+    remember(user, "a", "v", category="fact", source="inferred")
+    remember(user, "b", "old", category="pattern")
+    remember(user, "b", "new", category="pattern")
+    propose(user, "c", "v")
+    assert listed(client, category="fact") == ["a"]
+    assert listed(client, source="inferred") == ["a"]
+    assert listed(client, source="user_stated", category="pattern") == ["b"]
+    assert listed(client, status="pending") == ["c"]
+    assert sorted(listed(client, status="pending,active")) == ["a", "b", "c"]
+    assert sorted(listed(client, status="all")) == ["a", "b", "b", "c"]
+    assert listed(client, status="superseded,rejected") == ["b"]
+    assert listed(client, status="") == listed(client)
+
+
+@pytest.mark.spec("L1", "K3")
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("颜色", ["你喜欢的颜色"]),
+        ("顏色", ["你喜欢的颜色"]),
+        ("喜欢 蓝色", ["你喜欢的颜色"]),
+        ("喜欢 红色", []),
+        ("Pyth", ["language"]),
+        ("yth", ["language"]),
+        ("PYTHON", ["language"]),
+        ("50%", ["share"]),
+        ("%", ["share"]),
+        ("_", []),
+        ("'; --", []),
+        ("\\", []),
+        (" ", ["你喜欢的颜色", "language", "share"]),
+    ],
+)
+def test_search_in_the_list(client: APIClient, user: User, search: str, found: list[str]) -> None:
+    for minutes, (key, value) in enumerate(
+        [("share", "50% of it"), ("language", ["Python", "Rust"]), ("你喜欢的颜色", "蓝色")]
+    ):
+        remember(user, key, value, now=NOW + timedelta(minutes=minutes))
+    assert listed(client, search=search) == found
+
+
+@pytest.mark.spec("L1")
+def test_orderings(client: APIClient, user: User) -> None:
+    one = remember(user, "b", "v", confidence=0.5)
+    two = remember(user, "a", "v", confidence=0.9, now=NOW + timedelta(minutes=1))
+    record_use(user=user, memory_ids=[one.id], now=NOW + timedelta(hours=1))
+    assert listed(client, ordering="key") == ["a", "b"]
+    assert listed(client, ordering="-key") == ["b", "a"]
+    assert listed(client, ordering="confidence") == ["b", "a"]
+    assert listed(client, ordering="created_at") == ["b", "a"]
+    assert listed(client, ordering="-updated_at") == ["a", "b"]
+    assert listed(client, ordering="-last_accessed") == ["b", "a"]
+    assert listed(client, ordering="-access_count") == ["b", "a"]
+    assert [memory["id"] for memory in client.get(MEMORIES).json()["results"]] == [str(two.id), str(one.id)]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"category": "opinion"}, "category"),
+        ({"source": "x"}, "source"),
+        ({"status": "x"}, "status"),
+        ({"status": "active,"}, "status"),
+        ({"status": "active,all"}, "status"),
+        ({"ordering": "value"}, "ordering"),
+        ({"ordering": "user"}, "ordering"),
+        ({"limit": "0"}, "limit"),
+        ({"limit": "201"}, "limit"),
+        ({"offset": "-1"}, "offset"),
+        ({"search": "a\x00"}, "search"),
+    ],
+)
+def test_unknown_query_values_are_refused(client: APIClient, query: dict[str, str], field: str) -> None:
+    fields = error_fields(client.get(MEMORIES, query))
+    assert fields == {field} or (field == "search" and fields <= {field})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rows", [5, 50])
+def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
+    client: APIClient, user: User, rows: int, django_assert_num_queries: Any
+) -> None:
+    session = SessionFactory(user=user)
+    for number in range(rows):
+        remember(user, f"key{number}", "value", session_id=session.id)
+    with django_assert_num_queries(2):
+        assert len(client.get(MEMORIES).json()["results"]) == rows
+    # settings, recall in a savepoint (two more), the active embedding model, neighbours, memories
+    with django_assert_num_queries(6):
+        assert client.get(f"{MEMORIES}/search", {"q": "value", "limit": 5}).json()["results"]
+
+
+# One memory
+
+
+@pytest.mark.spec("L4")
+def test_get_put_patch(client: APIClient, user: User) -> None:
+    url = f"{MEMORIES}/{remember(user, 'city', 'Berlin').id}"
+    memory = client.get(url).json()
+    assert client.put(url, memory | {"value": "Paris", "confidence": 0.4}).json()["value"] == "Paris"
+    changed = client.patch(url, {"key": "home town"}).json()
+    assert (changed["key"], changed["value"], changed["confidence"]) == ("home town", "Paris", 0.4)
+    assert (changed["id"], changed["access_count"]) == (memory["id"], 0)
+    assert (changed["created_at"], changed["last_accessed"]) == (memory["created_at"], memory["last_accessed"])
+    assert changed["updated_at"] > memory["updated_at"]
+    assert client.get(url).json() == changed
+
+
+@pytest.mark.spec("L2")
+def test_accept_and_reject(client: APIClient, user: User) -> None:
+    first, second = map(str, [*propose(user, "城市", "上海"), *propose(user, "job", "cook")])
+    accepted = client.post(f"{MEMORIES}/{first}/accept")
+    assert (accepted.status_code, accepted.json()["id"], accepted.json()["status"]) == (200, first, "active")
+    rejected = client.post(f"{MEMORIES}/{second}/reject")
+    assert (rejected.status_code, rejected.json()["id"], rejected.json()["status"]) == (200, second, "rejected")
+    for memory_id in (first, second):
+        for verb in ("accept", "reject"):
+            error_fields(client.post(f"{MEMORIES}/{memory_id}/{verb}"), status=409, code="conflict")
+
+
+# Deleting
+
+
+@pytest.mark.spec("L6")
+def test_delete_one_some_and_all(client: APIClient, user: User) -> None:
+    one, two, *_others = (remember(user, f"k{number}", "v") for number in range(4))
+    assert client.delete(f"{MEMORIES}/{one.id}").json() == {"deleted": 1}
+    error_fields(client.get(f"{MEMORIES}/{one.id}"), status=404, code="not_found")
+    error_fields(client.delete(f"{MEMORIES}/{one.id}"), status=404, code="not_found")
+    answer = client.post(f"{MEMORIES}/batch-delete", {"ids": [str(two.id), str(one.id)]})
+    assert (answer.status_code, answer.json()) == (200, {"deleted": 1, "missing": [str(one.id)]})
+    assert listed(client, ordering="key") == ["k2", "k3"]
+    for unconfirmed in ("", "?confirm=", "?confirm=yes"):
+        assert error_fields(client.delete(MEMORIES + unconfirmed)) == {"confirm"}
+    assert listed(client, ordering="key") == ["k2", "k3"]
+    answer = client.delete(f"{MEMORIES}?confirm=all")
+    assert (answer.status_code, answer.json()) == (200, {"deleted": 2})
+    assert listed(client, status="all") == []
+    assert client.delete(f"{MEMORIES}?confirm=all").json() == {"deleted": 0}
+
+
+@pytest.mark.parametrize("body", [{}, {"ids": []}, {"ids": "all"}, {"ids": ["x"]}, {"ids": [None]}, {"ids": None}])
+def test_a_bad_batch_deletes_nothing(client: APIClient, user: User, body: dict[str, Any]) -> None:
+    remember(user, "k", "v")
+    assert error_fields(client.post(f"{MEMORIES}/batch-delete", body)) == {"ids"}
+    assert listed(client) == ["k"]
+
+
+@pytest.mark.spec("L6")
+def test_copies_are_shown_and_removed_on_request(client: APIClient, user: User) -> None:
+    memory, twin = remember(user, "颜色", "蓝色"), remember(user, "幸运色", "蓝色")
+    session = SessionFactory(user=user)
+    record_form(user=user, session_id=session.id, title="偏好", fields={"color": "蓝色"}, now=NOW)
+    url = f"{MEMORIES}/{memory.id}"
+    copies = client.get(f"{url}/copies").json()["results"]
+    assert [(copy["kind"], copy["id"], copy["field"]) for copy in copies] == [
+        ("long_term", str(twin.id), "幸运色"),
+        ("working", str(session.id), "hitl_偏好"),
+    ]
+    assert error_fields(client.delete(f"{url}?copies=yes")) == {"copies"}
+    assert client.delete(f"{url}?copies=true").json() == {"deleted": 1}
+    assert listed(client, status="all") == []
+
+
+# Searching
+
+
+@pytest.mark.spec("K5", "L4")
+def test_search_ranks_and_counts_no_use(client: APIClient, user: User) -> None:
+    color = remember(user, "你喜欢的颜色", "蓝色", now=NOW)
+    remember(user, "城市", "北京", now=NOW)
+    (result,) = client.get(f"{MEMORIES}/search", {"q": "我喜欢的颜色是什么"}).json()["results"]
+    assert list(result) == [
+        "memory",
+        "score",
+        "keyword_score",
+        "semantic_score",
+        "category_boost",
+        "recency_score",
+        "frequency_score",
+        "confidence",
+        "topic_boost",
+    ]
+    assert list(result["memory"]) == FIELDS
+    assert (result["memory"]["id"], result["memory"]["value"]) == (str(color.id), "蓝色")
+    assert (result["category_boost"], result["frequency_score"], result["topic_boost"]) == (1.5, 0.5, 1.0)
+    relevance = max(result["keyword_score"], result["semantic_score"])
+    total = 0.4 * relevance + 0.2 * 1.5 + 0.15 * result["recency_score"] + 0.1 * 0.5 + 0.15 * 1.0
+    assert result["score"] == pytest.approx(total)
+    color.refresh_from_db()
+    assert (color.access_count, color.last_accessed) == (0, NOW)
+
+
+@pytest.mark.spec("K7")
+def test_search_takes_the_topic_of_a_session(client: APIClient, user: User) -> None:
+    remember(user, "编程语言", "Python")
+    remember(user, "语言", "中文")
+    session = SessionFactory(user=user)
+    now = datetime.now(UTC)
+    count_turn(user=user, session_id=session.id, now=now, ttl_minutes=30)
+    update_working_memory(user=user, session_id=session.id, now=now, changes={"current_topic": "Python 开发"})
+    plain = client.get(f"{MEMORIES}/search", {"q": "语言"}).json()["results"]
+    boosts = {result["memory"]["key"]: result["topic_boost"] for result in plain}
+    assert boosts == {"编程语言": 1.0, "语言": 1.0}
+    topical = client.get(f"{MEMORIES}/search", {"q": "语言", "session_id": str(session.id)}).json()["results"]
+    boosts = {result["memory"]["key"]: result["topic_boost"] for result in topical}
+    assert boosts == {"编程语言": 1.3, "语言": 1.0}
+    assert topical[0]["memory"]["key"] == "编程语言"
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ({}, 400, "invalid"),
+        ({"q": "  "}, 400, "invalid"),
+        ({"q": "a\x00"}, 400, "invalid"),
+        ({"q": "a", "limit": "0"}, 400, "invalid"),
+        ({"q": "a", "limit": "51"}, 400, "invalid"),
+        ({"q": "字" * 32_001}, 413, "too_large"),
+        ({"q": "a", "session_id": "x"}, 404, "not_found"),
+        ({"q": "a", "session_id": "6f1c1f0e-0000-4000-8000-000000000000"}, 404, "not_found"),
+    ],
+)
+def test_bad_searches(client: APIClient, query: dict[str, str], status: int, code: str) -> None:
+    error_fields(client.get(f"{MEMORIES}/search", query), status=status, code=code)
+
+
+# Whose they are
+
+
+@pytest.mark.parametrize("value", ["%", "%s", "50%", "%(status)s", "active,%d", "{0}", "active\0"])
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (MEMORIES, "status"),
+        (MEMORIES, "category"),
+        (MEMORIES, "ordering"),
+        ("/memory/atomic", "status"),
+        ("/memory/atomic", "since"),
+        ("/memory/atomic", "session_id"),
+    ],
+)
+def test_a_bad_parameter_is_named_whatever_signs_it_has(client: APIClient, path: str, name: str, value: str) -> None:
+    response = client.get(path, {name: value})
+    assert (response.status_code, set(response.json()["error"]["fields"])) == (400, {name})
+
+
+@pytest.mark.parametrize("number", [int("9" * 400), -int("9" * 400), int("9" * 310)])
+@pytest.mark.parametrize("name", ["threshold", "top_k"])
+def test_a_number_that_is_too_large_is_refused(client: APIClient, name: str, number: int) -> None:
+    response = client.post("/memory/conversations/search", {"query": "tea", name: number})
+    assert (response.status_code, set(response.json()["error"]["fields"])) == (400, {name})
+    response = client.patch("/memory/settings", {"memory.auto_accept_confidence": number})
+    assert response.status_code == 400

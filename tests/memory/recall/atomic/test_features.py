@@ -1,0 +1,183 @@
+"""What speaks for a memory, by hand: each feature on a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.memory.recall.atomic import load_weights, rank, weigh
+from apps.memory.recall.features import EARLIER, FEATURES, AtomicRecall, compute_features, find_named, standardize
+from apps.memory.recall.query import AtomicQuery
+from tests.memory.recall.atomic.rows import DAY, make_recall
+
+TALK = [
+    "Anna: What did you do at the weekend?",
+    "Ben: I built a canoe.",
+    "Anna: Wow! How long did it take?",
+    "Ben: Two months, mostly evenings.",
+    "Anna: I should get out more, too.",
+    "Ben: Come along, the lake is lovely.",
+]
+
+
+def feature(name: str, recall: AtomicRecall, query: str, *, times: Sequence[tuple[float, float]] = ()) -> list[float]:
+    return compute_features(recall, AtomicQuery(query), times=times)[name].round(6).tolist()
+
+
+def test_standard_scores_by_hand() -> None:
+    assert standardize(np.array([2.0, 4, 4, 4, 5, 5, 7, 9])).tolist() == [-1.5, -0.5, -0.5, -0.5, 0, 0, 1, 2]
+    assert standardize(np.array([1.0, 3.0]), spread=1.0).tolist() == [-0.5, 0.5]
+
+
+def test_what_is_not_known_is_average() -> None:
+    assert standardize(np.array([1, np.nan, 3])).tolist() == [-1, 0, 1]
+    assert standardize(np.array([np.nan, np.nan])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("score", [0.0, 0.1, 1e-12, 1234.5])
+def test_equal_scores_say_nothing(score: float) -> None:
+    assert standardize(np.array([score] * 3)).tolist() == [0, 0, 0]
+    assert standardize(np.array([score, score * (1 + 1e-15)])).tolist() == [0, 0]
+
+
+@pytest.mark.spec("A4")
+def test_meaning_is_how_far_a_memory_stands_out() -> None:
+    recall = make_recall(["a", "b", "c"], cosine=[0.1, 0.2, 0.6], last_cosine=[0.6, 0.1, 0.2])
+    assert np.argmax(feature("meaning", recall, "")) == 2
+    assert np.argmax(feature("meaning_of_last_line", recall, "")) == 0
+    # Where no cosine stands out, small differences stay small.
+    level = make_recall(["a", "b"], cosine=[0.300, 0.302])
+    assert max(map(abs, feature("meaning", level, ""))) < 0.05
+
+
+@pytest.mark.spec("A4")
+def test_words_of_earlier_lines_count_half() -> None:
+    lines = "my cat has fleas\nwhich shampoo did we buy"
+    weights = AtomicQuery(lines).weights
+    assert (weights["shampoo"], weights["flea"]) == (1.0, 0.5)
+    recall = make_recall(["a shampoo", "the fleas", "the sun"], lines)
+    shampoo, fleas, sun = feature("words", recall, lines)
+    assert shampoo > fleas > sun
+
+
+@pytest.mark.spec("A4")
+def test_in_a_conversation_the_words_around_a_turn_count() -> None:
+    query = "canoe"
+    recall = make_recall(TALK, query)
+    assert feature("words_near", recall, query) == [1, 1, 1, 1, 0, 0]
+    assert feature("words_around", recall, query) == [1, 1, 1, 1, 1, 1]
+    assert feature("words_with_turn_before", recall, query) == [0, 1, 1, 0, 0, 0]
+    assert feature("words_near", make_recall(TALK, query, sessions=[0, 1, 2, 2, 2, 2]), query) == [0] * 6
+
+
+@pytest.mark.spec("A4")
+def test_where_nobody_takes_turns_they_do_not() -> None:
+    query = "canoe"
+    statements = [content.partition(": ")[2] for content in TALK]
+    notes = [f"Note: {content}" for content in statements]
+    fields = [f"{name}: {content}" for name, content in zip("abcdef", statements, strict=True)]
+    for contents in (statements, notes, fields):
+        recall = make_recall(contents, query)
+        for name in ("words_near", "words_around", "words_with_turn_before", "question", "answer", "speaker"):
+            assert feature(name, recall, query) == [0] * 6, name
+
+
+@pytest.mark.spec("A4")
+def test_a_question_is_no_answer_and_what_follows_it_may_be_one() -> None:
+    query = "How long did Ben's canoe take?"
+    recall = make_recall(TALK, query)
+    assert feature("question", recall, query) == [1, 0, 1, 0, 0, 0]
+    answer = feature("answer", recall, query)
+    assert answer[3] > 0
+    assert answer[:3] + answer[4:] == [0] * 5
+
+
+@pytest.mark.spec("A4")
+def test_who_is_named_counts_unless_everybody_is() -> None:
+    assert feature("speaker", make_recall(TALK, (query := "What did Ben build?")), query) == [0, 1, 0, 1, 0, 1]
+    assert feature("speaker", make_recall(TALK, (query := "What did Ben tell Anna?")), query) == [0] * 6
+    assert feature("speaker", make_recall(TALK, (query := "Who built it? Benjamin?")), query) == [0] * 6
+
+
+def test_names_are_words_or_stand_in_chinese_text() -> None:
+    names = {"Ben", "Mary Ann", "张曼婷", "AI", "王"}
+    assert find_named("what did ben's wife, mary ann, say", names) == {"Ben", "Mary Ann"}
+    assert find_named("张曼婷喜欢什么？王者荣耀吗", names) == {"张曼婷"}
+    assert find_named("the main point", names) == set()
+
+
+@pytest.mark.spec("A4")
+def test_a_time_that_is_named_counts() -> None:
+    newest = datetime(2026, 5, 20, tzinfo=UTC)
+    times = AtomicQuery("what did I do on May 3rd?").list_times(said_at=newest, zone=ZoneInfo("UTC"))
+    first = datetime(2026, 5, 2, 23, tzinfo=UTC).timestamp()
+    recall = make_recall(["a", "b", "c"], times=[first, first + DAY, first + 2 * DAY])
+    assert feature("time", recall, "", times=times) == [0, 1, 0]
+    assert feature("time", recall, "") == [0, 0, 0]
+
+
+@pytest.mark.spec("A4")
+def test_a_session_is_as_good_as_its_three_best() -> None:
+    contents = ["tea", "tea", "tea", "rain", "rain", "tea", "rain"]
+    recall = make_recall(contents, "tea", sessions=[0, 0, 0, 0, 1, 1, 2])
+    best = feature("words_in_session", recall, "tea")
+    assert best[0] == best[3] > best[4] == best[5] > best[6] == 0
+    assert best[4] == pytest.approx(best[0] / 2)
+
+
+def test_the_points_add_up_to_the_score() -> None:
+    features = compute_features(make_recall(TALK, "canoe"), AtomicQuery("canoe"), times=[])
+    parts = weigh(features)
+    assert list(parts) == [*FEATURES, *EARLIER] == list(load_weights())
+    for name, points in parts.items():
+        assert points == pytest.approx(features[name] * load_weights()[name])
+
+
+def test_weights_have_the_sign_that_people_would_give_them() -> None:
+    negative = {name for name, weight in load_weights().items() if weight < 0}
+    assert negative == {"question", "said_before"}
+
+
+@pytest.mark.spec("K7")
+def test_a_follow_up_is_looked_for_with_the_lines_before_it() -> None:
+    earlier = "Which noodle shops in Hangzhou did I mention?\nKuiyuan: you liked its shrimp noodles."
+    contents = ["Kuiyuan has good shrimp noodles.", "Juying's noodles in Hangzhou have a queue.", "My bike was stolen."]
+    query = AtomicQuery("any others?", earlier=earlier)
+    recall = make_recall(contents, query.text, earlier=earlier, earlier_cosine=[0.7, 0.6, 0.1])
+    features = compute_features(recall, query, times=[])
+    scores = np.sum(list(weigh(features).values()), axis=0)
+    assert np.argmax(scores) == 1
+    assert features["said_before"].round(2).tolist() == [0.75, 0.5, 0]
+    assert features["words"].tolist() == [0, 0, 0]
+    nothing = compute_features(make_recall(contents, query.text), AtomicQuery(query.text), times=[])
+    assert all((nothing[name] == 0).all() for name in EARLIER)
+
+
+def test_equal_scores_are_ordered_by_time() -> None:
+    assert rank(np.array([1.0, 2.0, 1.0]), times=np.array([5.0, 1.0, 9.0])).tolist() == [1, 2, 0]
+
+
+contents = st.lists(
+    st.builds("{}: {}".format, st.sampled_from(["Anna", "Ben", "", "王芳"]), st.sampled_from(["tea", "茶？", "x", ""])),
+    min_size=1,
+    max_size=12,
+)
+cosines = st.floats(min_value=-1, max_value=1, width=32) | st.just(float("nan"))
+
+
+@given(contents=contents, query=st.sampled_from(["tea", "茶", "Anna tea", "", "😀", "tea\n茶"]), data=st.data())
+def test_whatever_there_is_every_feature_is_a_number(contents: list[str], query: str, data: st.DataObject) -> None:
+    count = len(contents)
+    sessions = sorted(data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
+    known = data.draw(st.lists(cosines, min_size=count, max_size=count))
+    recall = make_recall(contents, query, sessions=sessions, cosine=known)
+    features = compute_features(recall, AtomicQuery(query), times=[(0, DAY)])
+    for name, values in features.items():
+        assert values.shape == (count,), name
+        assert np.isfinite(values).all(), name

@@ -1,0 +1,175 @@
+"""Long-term memories found by meaning (K9), on a real PostgreSQL and with the local embedder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from apps.core.llm.embedding.types import DIMENSIONS
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import update_memory
+from apps.memory.models import LongTermEmbedding
+from apps.memory.recall import nearest
+from apps.memory.recall.long_term import retrieve_relevant_memories
+from apps.memory.text import phrase_memory
+from apps.memory.types import ScoredMemory
+from apps.memory.vectors.embedders import list_models_in_use
+from apps.memory.vectors.queries import QueryEmbedding, embed_query
+from tests.memory.recall.conftest import NOW
+from tests.support.factories import LongTermMemoryFactory, UserFactory
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_a_paraphrase_that_shares_no_word_is_found",
+        "test_only_active_memories_of_the_user_are_neighbours",
+        "test_a_changed_memory_is_found_by_what_it_says_now",
+        "test_how_a_memory_is_phrased_for_the_embedder",
+    ),
+]
+
+PATIENT = 30.0
+"""Seconds: the model is loaded by the first test that embeds."""
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    user: User = UserFactory.create()
+    for key, value in [
+        ("名字", "林晓雨"),
+        ("年龄", "30"),
+        ("工作", "老师"),
+        ("喜欢的颜色", "蓝色"),
+        ("allergies", ["peanuts", "shrimp"]),
+        ("pet", "a cat called Mimi"),
+    ]:
+        LongTermMemoryFactory.create(user=user, key=key, value=value, category="fact", now=NOW)
+    return user
+
+
+def retrieve(user: User, message: str, **options: Any) -> list[ScoredMemory]:
+    if "query_embedding" not in options:
+        options["query_embedding"] = embed_query(message, deadline=PATIENT)
+    if nearest.EXACT_SCAN_LIMIT == 0:
+        LongTermEmbedding.objects.update(in_index=True)
+    options = {"limit": 5, **options}
+    return retrieve_relevant_memories(user=user, message=message, now=NOW, **options)
+
+
+def keys(found: list[ScoredMemory]) -> list[str]:
+    return [memory.candidate.key for memory in found]
+
+
+def at(user: User, key: str, *numbers: float) -> None:
+    """Put the vector of a memory where the test wants it."""
+    vector = [*numbers, *[0.0] * (DIMENSIONS - len(numbers))]
+    LongTermEmbedding.objects.filter(user=user, memory__key=key).update(embedding=vector)
+
+
+def asked(*numbers: float, min_similarity: float = 0.6) -> QueryEmbedding:
+    vector = np.array([*numbers, *[0.0] * (DIMENSIONS - len(numbers))], dtype=np.float32)
+    return QueryEmbedding(model_id=list_models_in_use()[0].id, vector=vector, min_similarity=min_similarity)
+
+
+@pytest.mark.spec("K9")
+@pytest.mark.parametrize(
+    ("message", "key"),
+    [
+        ("我叫什么", "名字"),
+        ("我多大了", "年龄"),
+        ("我是做什么的", "工作"),
+        ("How old am I?", "年龄"),
+        ("what's my name", "名字"),
+        ("我养了什么动物", "pet"),
+        ("我最爱哪种颜色", "喜欢的颜色"),
+    ],
+)
+def test_a_paraphrase_that_shares_no_word_is_found(user: User, message: str, key: str) -> None:
+    found = retrieve(user, message)
+    assert keys(found)[:1] == [key]
+    assert found[0].semantic_score >= 0.4
+
+
+@pytest.mark.spec("K9")
+@pytest.mark.parametrize("message", ["你好", "今天天气怎么样", "How does photosynthesis work?", "1+1等于几", "谢谢你"])
+def test_nothing_near_and_no_keyword_is_an_empty_list(user: User, message: str) -> None:
+    assert retrieve(user, message) == []
+
+
+@pytest.mark.spec("K9", "K5")
+def test_the_better_of_both_scores_counts(user: User) -> None:
+    at(user, "pet", 1.0, 0.0)
+    at(user, "年龄", 0.8, 0.6)
+    at(user, "allergies", 0.59, 0.807)
+    found = {memory.candidate.key: memory for memory in retrieve(user, "pet", query_embedding=asked(1.0))}
+    assert set(found) == {"pet", "年龄"}
+    assert (found["pet"].keyword_score, found["pet"].semantic_score) == (1.0, pytest.approx(1.0, abs=1e-3))
+    age = found["年龄"]
+    assert (age.keyword_score, age.semantic_score) == (0.0, pytest.approx(0.8, abs=1e-3))
+    assert age.score == pytest.approx(0.4 * 0.8 + 0.2 * 1.2 + 0.15 * 1.0 + 0.1 * 0.5 + 0.15 * 1.0, abs=1e-3)
+
+
+@pytest.mark.spec("K9")
+def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
+    at(user, "pet", 0.7, 0.714)
+    query = asked(1.0, min_similarity=0.69)
+    assert keys(retrieve(user, "unrelated", query_embedding=query)) == ["pet"]
+    assert retrieve(user, "unrelated", query_embedding=query, min_similarity=0.71) == []
+    assert retrieve(user, "unrelated", query_embedding=None) == []
+
+
+@pytest.mark.spec("K9")
+@pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["exact scan", "index"])
+def test_only_active_memories_of_the_user_are_neighbours(
+    user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+    theirs = LongTermMemoryFactory.create(key="姓名", value="Violet").user
+    create_memory(user=user, category="fact", key="名字", value="林小鱼", now=NOW)
+    found = retrieve(user, "我叫什么")
+    assert [(memory.candidate.key, memory.candidate.value) for memory in found][:1] == [("名字", "林小鱼")]
+    assert {"林晓雨", "Violet"}.isdisjoint(str(memory.candidate.value) for memory in found)
+    assert [memory.candidate.value for memory in retrieve(theirs, "我叫什么")] == ["Violet"]
+
+
+@pytest.mark.spec("K9")
+def test_a_changed_memory_is_found_by_what_it_says_now(user: User) -> None:
+    memory = LongTermMemoryFactory.create(user=user, key="饮料", value="茶", category="fact")
+    update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"key": "居住地", "value": "上海"}, now=NOW)
+    assert "居住地" in keys(retrieve(user, "where do I live"))
+
+
+@pytest.mark.parametrize("count", [10, 100])
+def test_one_statement_however_many_memories(user: User, count: int) -> None:
+    for number in range(count):
+        LongTermMemoryFactory.create(user=user, key=f"pet {number}", value="cat")
+    query = asked(1.0)
+
+    def statements(query_embedding: QueryEmbedding | None) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert len(retrieve(user, "pet", query_embedding=query_embedding)) == 5
+        return len([one for one in captured.captured_queries if "SAVEPOINT" not in one["sql"]])
+
+    assert (statements(None), statements(query)) == (1, 1)
+
+
+@pytest.mark.spec("K9")
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("工作", "老师", "我是做什么工作的？我的工作是老师。"),
+        ("home", "Leeds", "Where do I live? My home is Leeds."),
+        ("游戏", "围棋", "我的游戏是什么？我的游戏是围棋。"),
+        ("你喜歡的顏色", ["蓝色", "绿色"], "我的喜欢的颜色是什么？我的喜欢的颜色是蓝色 绿色。"),
+        ("my favorite_food", "pizza", "What is my favorite food? My favorite food is pizza."),
+        ("我", "林晓雨", "我的我是什么？我的我是林晓雨。"),
+    ],
+)
+def test_how_a_memory_is_phrased_for_the_embedder(key: str, value: object, text: str) -> None:
+    assert phrase_memory(key=key, value=value) == text

@@ -1,0 +1,166 @@
+"""Retrieval from end to end on a real PostgreSQL, with the scenarios of K1–K8."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.memory.models import LongTermMemory
+from apps.memory.recall.long_term import retrieve_relevant_memories
+from apps.memory.types import ScoredMemory
+from tests.memory.recall.conftest import NOW, Remember, break_full_text
+
+pytestmark = pytest.mark.django_db
+
+
+@dataclass(frozen=True)
+class WorkingMemory:
+    current_topic: str | None
+
+
+def retrieve(user: User, message: str, **options: Any) -> list[ScoredMemory]:
+    return retrieve_relevant_memories(user=user, message=message, **{"limit": 5, "now": NOW, **options})
+
+
+def values(found: list[ScoredMemory]) -> list[Any]:
+    return [memory.candidate.value for memory in found]
+
+
+@pytest.mark.spec("K2", "K5")
+@pytest.mark.parametrize("message", ["我喜欢的颜色是什么", "您喜歡的顏色是什麼？", "你知道我喜欢什么颜色吗"])
+def test_the_favourite_colour_is_found_high(user: User, remember: Remember, message: str) -> None:
+    remember("你喜欢的颜色", "蓝色", category="preference")
+    remember("喜欢的菜", "麻婆豆腐", category="preference")
+    remember("住址", "北京")
+    first, *others = retrieve(user, message)
+    assert (first.candidate.value, first.keyword_score) == ("蓝色", pytest.approx(1.0))
+    assert first.score == pytest.approx(0.4 + 0.2 * 1.5 + 0.15 + 0.1 * 0.5 + 0.15)
+    assert values(others) == ["麻婆豆腐"]
+    assert others[0].keyword_score < 0.5
+
+
+@pytest.mark.spec("K2")
+@pytest.mark.parametrize(
+    ("key", "message"), [("您的名字", "你的名字"), ("your name", "what is my name?"), ("你", "您")]
+)
+def test_pronouns_match_each_other(user: User, remember: Remember, key: str, message: str) -> None:
+    remember(key, "X")
+    [found] = retrieve(user, message)
+    assert found.keyword_score == pytest.approx(1.0)
+
+
+@pytest.mark.spec("K3")
+@pytest.mark.parametrize(
+    ("message", "key", "value"),
+    [
+        ("颜色", "你喜欢的颜色", "蓝色"),
+        ("顏色", "你喜欢的颜色", "蓝色"),
+        ("Pyth", "编程语言", "Python"),
+        ("Which 语言 do I use", "编程语言", "Python"),
+        ("what about my DOG", "dog's name", "Rex"),
+        ("猫", "我的猫", "咪咪"),
+        ("我的猫叫什么？", "宠物", "咪咪（猫）"),
+        ("What am I allergic to?", "allergies", "peanuts"),
+    ],
+)
+def test_finds(user: User, remember: Remember, message: str, key: str, value: str) -> None:
+    remember(key, value)
+    remember("unrelated", "nothing")
+    assert values(retrieve(user, message)) == [value]
+
+
+@pytest.mark.spec("K4")
+def test_programming_in_programming_language_preference_is_between_zero_and_one(user: User, remember: Remember) -> None:
+    remember("编程语言偏好", "Python")
+    [found] = retrieve(user, "编程")
+    assert found.keyword_score == pytest.approx(0.7)
+
+
+@pytest.mark.spec("K4")
+def test_idf_is_of_the_users_own_memories(user: User, remember: Remember) -> None:
+    other = User.objects.create(username="other")
+    for number in range(20):
+        remember(f"颜色 {number}", "别人的", owner=other)
+    remember("颜色", "蓝色")
+    remember("咖啡", "拿铁")
+    remember("咖啡豆", "埃塞俄比亚")
+    color, *_ = retrieve(user, "颜色和咖啡")
+    rare, common = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
+    assert color.candidate.value == "蓝色"
+    assert color.keyword_score == pytest.approx(rare / (rare + common))
+
+
+@pytest.mark.spec("K4")
+def test_idf_is_one_when_the_fallback_alone_answers(user: User, remember: Remember) -> None:
+    remember("颜色", "蓝色")
+    break_full_text()
+    [found] = retrieve(user, "颜色和咖啡")
+    assert (found.candidate.value, found.keyword_score) == ("蓝色", 0.5)
+
+
+@pytest.mark.spec("K6")
+def test_a_message_about_a_preference_recalls_preferences_first_and_keeps_the_weights(
+    user: User, remember: Remember
+) -> None:
+    remember("茶叶仓库", "三号", category="fact", access_count=0)
+    remember("茶叶", "乌龙", category="preference", last_accessed=NOW - timedelta(days=300))
+    assert values(retrieve(user, "茶叶在哪", candidate_limit=1)) == ["三号"]
+    [found] = retrieve(user, "我喜欢的茶叶", candidate_limit=1)
+    assert found.candidate.value == "乌龙"
+    assert found.score == pytest.approx(
+        0.4 * found.keyword_score + 0.2 * 1.5 + 0.15 * 2 ** (-300 / 7) + 0.1 * 0.5 + 0.15 * 1.0
+    )
+
+
+@pytest.mark.spec("K7")
+def test_the_topic_joins_the_query_and_lifts_what_shares_it(user: User, remember: Remember) -> None:
+    remember("旅行计划", "京都")
+    remember("会议计划", "周一")
+    first, second = retrieve(user, "计划是什么", working_memory=WorkingMemory("旅行"))
+    assert [(m.candidate.value, m.topic_boost) for m in (first, second)] == [("京都", 1.3), ("周一", 1.0)]
+    [by_topic] = retrieve(user, "继续", working_memory=WorkingMemory("旅行"))
+    assert by_topic.candidate.value == "京都"
+
+
+@pytest.mark.spec("K7")
+def test_without_a_topic_nothing_is_lifted(user: User, remember: Remember) -> None:
+    remember("旅行计划", "京都")
+    for working_memory in (None, WorkingMemory(None), WorkingMemory("")):
+        [found] = retrieve(user, "旅行", working_memory=working_memory)
+        assert found.topic_boost == 1.0
+
+
+@pytest.mark.spec("K8")
+def test_the_best_n(user: User, remember: Remember) -> None:
+    for number in range(8):
+        remember(f"咖啡 {number}", number, confidence=number / 10)
+    assert values(retrieve(user, "咖啡")) == [7, 6, 5, 4, 3]
+    assert values(retrieve(user, "咖啡", limit=2)) == [7, 6]
+
+
+@pytest.mark.spec("K8")
+@pytest.mark.parametrize("message", ["你好", "量子纠缠是什么", "", "!!!", "What's up?", "😀"])
+def test_no_match_is_an_empty_list(user: User, remember: Remember, message: str) -> None:
+    remember("你喜欢的颜色", "蓝色")
+    remember("favorite color", "blue")
+    assert retrieve(user, message) == []
+
+
+@pytest.mark.spec("K1")
+def test_the_number_of_keywords_is_bounded(user: User, remember: Remember) -> None:
+    remember("咖啡", "拿铁")
+    assert values(retrieve(user, "咖啡 咖啡 颜色", max_keywords=1)) == ["拿铁"]
+    assert retrieve(user, "咖啡 颜色 颜色", max_keywords=1) == []
+
+
+@pytest.mark.spec("L4")
+def test_retrieval_counts_no_use(user: User, remember: Remember) -> None:
+    memory = remember("颜色", "蓝色", last_accessed=NOW - timedelta(days=3))
+    assert len(retrieve(user, "颜色")) == 1
+    stored = LongTermMemory.objects.get(id=memory.id)
+    assert (stored.access_count, stored.last_accessed) == (0, NOW - timedelta(days=3))

@@ -1,0 +1,131 @@
+"""The rules of L3 by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.memory.keyed import Action, Decision, Mode, apply_mode, decide, drop_claims, list_claims
+
+REPLACE, ADD, REMOVE = Mode.REPLACE, Mode.ADD, Mode.REMOVE
+CREATED, SUPERSEDED, REFRESHED, PENDING, IGNORED = Action
+
+
+@pytest.mark.spec("L3")
+@pytest.mark.parametrize(
+    ("mode", "current", "proposed", "result"),
+    [
+        (REPLACE, None, "蓝色", "蓝色"),
+        (REPLACE, ["花生"], "虾", "虾"),
+        (ADD, None, "花生", ["花生"]),
+        (ADD, "花生", "虾", ["花生", "虾"]),
+        (ADD, ["花生"], ["虾", "蟹", "虾。"], ["花生", "虾", "蟹"]),
+        (ADD, ["peanuts"], "shrimp", ["peanuts", "shrimp"]),
+        (ADD, ["peanuts", "shrimp"], "Shrimp", ["peanuts", "Shrimp"]),
+        (ADD, ["mcdonald", "obrien"], ["O'Brien", "Smith"], ["mcdonald", "O'Brien", "Smith"]),
+        (ADD, {"name": "豆豆"}, {"name": "咪咪"}, [{"name": "豆豆"}, {"name": "咪咪"}]),
+        (REMOVE, None, "花生", None),
+        (REMOVE, "花生", "虾", "花生"),
+        (REMOVE, "花生", "花生", None),
+        (REMOVE, ["花生", "虾", "蟹"], "虾", ["花生", "蟹"]),
+        (REMOVE, ["花生", "虾", "蟹"], ["蟹", "花生"], ["虾"]),
+        (REMOVE, ["Cats", "dogs"], ["dogs.", "CATS"], None),
+    ],
+)
+def test_a_mode_makes_the_next_value_of_a_key(mode: Mode, current: Any, proposed: Any, result: Any) -> None:
+    assert apply_mode(mode=mode, current=current, proposed=proposed) == result
+
+
+FOODS = st.lists(st.sampled_from(["花生", "虾", "蟹", "牛奶", "milk", "wheat"]), unique=True)
+
+
+@pytest.mark.spec("L3")
+@given(current=FOODS, proposed=FOODS)
+def test_lists_are_sets_in_order(current: list[str], proposed: list[str]) -> None:
+    before = current or None
+    added = apply_mode(mode=ADD, current=before, proposed=proposed)
+    assert (added or []) == current + [item for item in proposed if item not in current]
+    assert apply_mode(mode=ADD, current=added, proposed=proposed) == added
+    left = apply_mode(mode=REMOVE, current=added, proposed=proposed)
+    assert (left or []) == [item for item in current if item not in proposed]
+
+
+@pytest.mark.spec("L3")
+@pytest.mark.parametrize(
+    ("mode", "current", "value", "decision"),
+    [
+        (REPLACE, None, "蓝色", Decision(CREATED, "蓝色")),
+        (REPLACE, "蓝色", "红色", Decision(SUPERSEDED, "红色")),
+        (REPLACE, "蓝色", "藍色", Decision(REFRESHED, "藍色")),
+        (REPLACE, "蓝色", " 蓝色。", Decision(REFRESHED, "蓝色")),
+        (REPLACE, "mcdonald", "McDonald", Decision(REFRESHED, "McDonald")),
+        (REPLACE, "OBrien", "O'Brien", Decision(REFRESHED, "O'Brien")),
+        (REPLACE, ["a cat", "a dog"], ["a dog", "a cat!"], Decision(REFRESHED, ["a cat", "a dog"])),
+        (REPLACE, ["a cat", "a dog"], ["A dog", "a cat!"], Decision(REFRESHED, ["A dog", "a cat!"])),
+        (REPLACE, 3, 3.0, Decision(REFRESHED, 3)),
+        (REPLACE, {"name": "anna"}, {"name": "Anna"}, Decision(REFRESHED, {"name": "Anna"})),
+        (ADD, None, "花生", Decision(CREATED, ["花生"])),
+        (ADD, ["花生"], "虾", Decision(SUPERSEDED, ["花生", "虾"])),
+        (ADD, ["花生", "虾"], "蝦", Decision(REFRESHED, ["花生", "蝦"])),
+        (ADD, ["花生", "虾"], "虾！", Decision(REFRESHED, ["花生", "虾"])),
+        (REMOVE, ["花生", "虾"], "虾", Decision(SUPERSEDED, ["花生"])),
+        (REMOVE, ["花生"], "花生", Decision(SUPERSEDED, None)),
+        (REMOVE, ["花生"], "虾", Decision(IGNORED, ["花生"])),
+        (REMOVE, None, "虾", Decision(IGNORED)),
+    ],
+)
+def test_what_is_certain_is_done_at_once(mode: Mode, current: Any, value: Any, decision: Decision) -> None:
+    assert decide(mode=mode, value=value, current=current, accept=True) == decision
+
+
+@pytest.mark.spec("L2", "L3")
+@pytest.mark.parametrize(
+    ("mode", "current", "value", "decision"),
+    [
+        (REPLACE, None, "blue", Decision(PENDING, "blue")),
+        (REPLACE, "blue", "red", Decision(PENDING, "red")),
+        (REPLACE, "blue", "Blue.", Decision(REFRESHED, "blue")),
+        (ADD, ["peanuts"], "shrimp", Decision(PENDING, "shrimp")),
+        (REMOVE, ["peanuts"], "peanuts", Decision(PENDING, "peanuts")),
+    ],
+)
+def test_what_is_uncertain_waits_as_it_was_proposed(mode: Mode, current: Any, value: Any, decision: Decision) -> None:
+    assert decide(mode=mode, value=value, current=current, accept=False) == decision
+
+
+@pytest.mark.spec("L1")
+@pytest.mark.parametrize("accept", [True, False])
+def test_a_rejected_value_is_not_proposed_again(accept: bool) -> None:
+    rejected = list_claims(mode=REPLACE, value="蓝色")
+    again = decide(mode=REPLACE, value="藍色！", current="红色", accept=accept, rejected=rejected)
+    assert again == Decision(IGNORED)
+    other = decide(mode=REPLACE, value="绿色", current=None, accept=True, rejected=rejected)
+    assert other == Decision(CREATED, "绿色")
+
+
+@pytest.mark.spec("L1")
+def test_rejecting_that_something_ended_does_not_reject_the_thing_itself() -> None:
+    rejected = list_claims(mode=REMOVE, value="cats")
+    assert decide(mode=ADD, value="cats", current=None, accept=True, rejected=rejected) == Decision(CREATED, ["cats"])
+    assert decide(mode=REMOVE, value="cats", current=["cats"], accept=True, rejected=rejected) == Decision(IGNORED)
+
+
+@pytest.mark.spec("L1")
+def test_of_a_list_only_the_rejected_items_go() -> None:
+    rejected = list_claims(mode=ADD, value=["虾"])
+    assert drop_claims(mode=ADD, value=["蝦", "蟹"], claims=rejected) == ["蟹"]
+    assert drop_claims(mode=ADD, value=["蟹", "鱼"], claims=rejected) == ["蟹", "鱼"]
+    assert drop_claims(mode=ADD, value=["虾"], claims=rejected) is None
+
+
+@pytest.mark.spec("L2")
+def test_a_pending_value_waits_once() -> None:
+    pending = list_claims(mode=ADD, value="虾")
+    assert decide(mode=ADD, value="蝦", current=["花生"], accept=False, pending=pending) == Decision(IGNORED)
+    assert decide(mode=ADD, value=["虾", "蟹"], current=None, accept=False, pending=pending) == Decision(
+        PENDING, ["蟹"]
+    )
+    assert decide(mode=ADD, value="虾", current=None, accept=True, pending=pending) == Decision(CREATED, ["虾"])

@@ -1,0 +1,54 @@
+"""Fixtures of this folder: an embedding model elsewhere, and things to embed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from apps.accounts.models import User
+from apps.conversations.models import Message, Session
+from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
+from tests.support.factories import SessionFactory
+from tests.support.scripted_model import ScriptedModel
+
+REMOTE = "scripted-embedding"
+
+Say = Callable[..., Message]
+
+
+@pytest.fixture
+def remote(settings: Settings, scripted_model: ScriptedModel) -> ScriptedModel:
+    """A server for embeddings, which the settings select."""
+    settings.EMBEDDING_BASE_URL = scripted_model.base_url
+    settings.EMBEDDING_MODEL = REMOTE
+    return scripted_model
+
+
+@pytest.fixture
+def session(db: None) -> Session:
+    return SessionFactory.create()
+
+
+@pytest.fixture
+def user(session: Session) -> User:
+    return session.user
+
+
+@pytest.fixture
+def say(session: Session) -> Say:
+    """Add a message to a session, the one of the fixture unless another is given."""
+    positions: dict[object, int] = {}
+
+    def add(content: str, role: str = "user", *, to: Session = session, **fields: object) -> Message:
+        position = positions[to.pk] = positions.get(to.pk, 0) + 1
+        return Message.objects.create(session=to, user=to.user, role=role, content=content, position=position, **fields)
+
+    return add
+
+
+@pytest.fixture
+def embed() -> Callable[..., int]:
+    """Embed messages as the pipeline does."""
+    return lambda *messages: store_embeddings(prepare_embeddings(messages))

@@ -1,0 +1,210 @@
+"""Vectors of messages: what is stored, for whom, and what a second run does."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
+
+from apps.conversations.models import Message, Session
+from apps.conversations.sessions import delete_session
+from apps.core.errors import ModelUnavailable
+from apps.core.llm.embedding.client import get_embedder
+from apps.memory.models import ConversationEmbedding, EmbeddingModel
+from apps.memory.vectors.messages import ModelsChanged, prepare_embeddings, store_embeddings
+from tests.memory.vectors.conftest import REMOTE, Say
+from tests.support.factories import SessionFactory
+from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+
+pytestmark = pytest.mark.django_db
+
+Embed = Callable[..., int]
+
+
+@pytest.mark.spec("V1")
+def test_messages_and_summaries_get_a_row_of_the_active_model(session: Session, say: Say, embed: Embed) -> None:
+    messages = [say("我住在北京。"), say("北京很大！", "assistant"), say("要点 points", "summary")]
+
+    assert embed(*messages) == 3
+
+    rows = list(ConversationEmbedding.objects.order_by("message__position"))
+    assert [(row.chat_id, row.user_id, row.message_id, row.content, row.message_type, row.part) for row in rows] == [
+        (session.id, session.user_id, message.id, message.content, message.role, 0) for message in messages
+    ]
+    assert [row.created_at for row in rows] == [message.create_time for message in messages]
+    (expected,) = get_embedder().embed(["我住在北京。"])
+    assert expected is not None
+    assert rows[0].embedding == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+@pytest.mark.spec("V2")
+def test_the_configured_model_becomes_the_active_one_with_the_first_vector(say: Say, embed: Embed) -> None:
+    assert not EmbeddingModel.objects.exists()
+    embed(say("x"))
+
+    model = EmbeddingModel.objects.get()
+    assert (model.name, model.state) == ("local/use-m3-512", "active")
+    assert ConversationEmbedding.objects.get().model == model
+
+
+@pytest.mark.spec("V2")
+def test_later_the_active_model_goes_before_the_configured_one(
+    say: Say, embed: Embed, settings: Settings, scripted_model: ScriptedModel
+) -> None:
+    embed(say("x"))
+    settings.EMBEDDING_MODEL, settings.EMBEDDING_BASE_URL = REMOTE, scripted_model.base_url
+    embed(say("y"))
+
+    assert {row.model.name for row in ConversationEmbedding.objects.all()} == {"local/use-m3-512"}
+    assert scripted_model.requests == []
+
+
+@pytest.mark.spec("V3")
+def test_a_long_text_is_embedded_in_parts(say: Say, embed: Embed) -> None:
+    text = "这是一句用来测试的话，说的是天气。" * 120
+    message = say(text)
+    embed(message)
+
+    rows = list(ConversationEmbedding.objects.order_by("part"))
+    assert [row.part for row in rows] == [0, 1, 2]
+    assert "".join(row.content for row in rows) == text
+    assert {row.message_id for row in rows} == {message.id}
+    assert all(len(row.content) <= 1000 for row in rows)
+
+
+def test_a_message_of_white_space_has_no_vector_and_is_no_failure(say: Say) -> None:
+    prepared = prepare_embeddings([say(" \n")])
+
+    assert (prepared.rows, prepared.failures) == ([], {})
+    assert store_embeddings(prepared) == 0
+
+
+def test_a_second_run_changes_nothing(say: Say, embed: Embed) -> None:
+    message = say("我住在北京。")
+    embed(message)
+    before = list(ConversationEmbedding.objects.values())
+    embed(message)
+
+    assert list(ConversationEmbedding.objects.values()) == before
+
+
+def test_a_text_is_sent_once_however_often_it_was_said(remote: ScriptedModel, say: Say, embed: Embed) -> None:
+    embed(say("好的"), say("好的"), say("thanks"))
+    embed(say("好的"), say("再见"))
+
+    assert [request.body["input"] for request in remote.embedding_requests] == [["好的", "thanks"], ["再见"]]
+    rows = ConversationEmbedding.objects.filter(content="好的")
+    assert rows.count() == 3
+    assert {tuple(row.embedding) for row in rows} == {tuple(rows[0].embedding)}
+    assert {bytes(row.digest) for row in rows} == {hashlib.sha256("好的".encode()).digest()}
+
+
+def test_what_others_said_is_not_looked_at(remote: ScriptedModel, say: Say, embed: Embed) -> None:
+    embed(say("好的"))
+    embed(say("好的", to=SessionFactory.create()))
+
+    assert [request.body["input"] for request in remote.embedding_requests] == [["好的"], ["好的"]]
+
+
+@pytest.mark.spec("V3")
+def test_one_refused_text_is_a_failure_of_its_message_only(remote: ScriptedModel, say: Say) -> None:
+    def answer(texts: list[str]) -> Behaviour:
+        return refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
+
+    remote.embed = answer
+    messages = [say("one"), say("bad"), say("three")]
+    prepared = prepare_embeddings(messages)
+    store_embeddings(prepared)
+
+    assert prepared.failures == {messages[1].id: "text_refused"}
+    assert set(ConversationEmbedding.objects.values_list("message_id", flat=True)) == {messages[0].id, messages[2].id}
+
+
+def test_a_model_that_is_away_fails_the_whole_batch_and_stores_nothing(remote: ScriptedModel, say: Say) -> None:
+    remote.embed = lambda texts: refuse_with(401)
+
+    with pytest.raises(ModelUnavailable):
+        prepare_embeddings([say("x")])
+
+
+def test_what_was_deleted_meanwhile_is_left_out(session: Session, say: Say) -> None:
+    other = SessionFactory.create()
+    kept = say("stays", to=other)
+    prepared = prepare_embeddings([say("goes"), kept])
+    delete_session(user=session.user, session_id=session.id)
+
+    assert store_embeddings(prepared) == 1
+    assert ConversationEmbedding.objects.get().message == kept
+
+
+@pytest.mark.spec("W4")
+def test_deleting_a_session_takes_the_vectors_along(session: Session, say: Say, embed: Embed) -> None:
+    embed(say("x"))
+    delete_session(user=session.user, session_id=session.id)
+
+    assert not ConversationEmbedding.objects.exists()
+
+
+@pytest.mark.spec("V2")
+def test_vectors_of_a_model_that_was_retired_meanwhile_are_made_again(say: Say) -> None:
+    message = say("x")
+    prepared = prepare_embeddings([message])
+    EmbeddingModel.objects.update(state="retired")
+    EmbeddingModel.objects.create(name="local/use-m3-512 new", state="active")
+
+    with pytest.raises(ModelsChanged), transaction.atomic():
+        store_embeddings(prepared)
+    assert not ConversationEmbedding.objects.exists()
+
+
+@pytest.mark.spec("V2")
+def test_while_a_model_is_built_messages_get_vectors_of_both(say: Say, embed: Embed, remote: ScriptedModel) -> None:
+    EmbeddingModel.objects.create(name="local/use-m3-512", state="active")
+    EmbeddingModel.objects.create(name=REMOTE, state="building")
+    message = say("我住在北京。")
+    embed(message)
+
+    rows = {row.model.name: np.array(row.embedding) for row in ConversationEmbedding.objects.select_related("model")}
+    assert set(rows) == {"local/use-m3-512", REMOTE}
+    assert rows["local/use-m3-512"][:512].any()
+    assert not rows[REMOTE][32:].any()
+
+
+@pytest.mark.spec("V2")
+def test_a_model_being_built_that_is_away_keeps_nobody_from_the_active_one(
+    say: Say, embed: Embed, remote: ScriptedModel
+) -> None:
+    EmbeddingModel.objects.create(name="local/use-m3-512", state="active")
+    EmbeddingModel.objects.create(name=REMOTE, state="building")
+    remote.embed = lambda texts: refuse_with(401)
+
+    prepared = prepare_embeddings([say("x")])
+    assert prepared.failures == {}
+    assert store_embeddings(prepared) == 1
+
+
+def test_the_number_of_queries_does_not_grow_with_the_messages(say: Say) -> None:
+    def count(number: int) -> int:
+        messages = [say(f"{number} text {index}") for index in range(number)]
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            store_embeddings(prepare_embeddings(messages))
+        return len(queries)
+
+    count(1)
+    assert count(2) == count(60)
+
+
+def test_messages_of_several_people_are_stored_for_each(say: Say, embed: Embed) -> None:
+    other = SessionFactory.create()
+    embed(say("mine"), say("theirs", to=other))
+
+    row = ConversationEmbedding.objects.get(user=other.user)
+    assert (row.content, row.chat) == ("theirs", other)
+    assert Message.objects.count() == 2

@@ -1,0 +1,376 @@
+"""Another embedding model in place: complete, resumable, and search goes on."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from apps.accounts.models import User
+from apps.core.db import fetch_rows
+from apps.core.errors import Conflict
+from apps.memory.checks import check_active_model, check_embedding_model
+from apps.memory.models import (
+    AtomicEmbedding,
+    AtomicMemory,
+    ConversationEmbedding,
+    EmbeddingModel,
+    LongTermEmbedding,
+)
+from apps.memory.vectors import reembedding
+from apps.memory.vectors.memories import fill_missing
+from apps.memory.vectors.reembedding import Progress, Stage, hold_reembedding, reembed
+from apps.memory.vectors.search import search_conversations
+from tests.memory.vectors.conftest import REMOTE, Say
+from tests.support.factories import LongTermMemoryFactory
+from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+
+pytestmark = pytest.mark.long_except(
+    "test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go",
+    "test_a_run_that_was_stopped_goes_on_where_it_was",
+)
+
+LOCAL = "local/use-m3-512"
+Embed = Callable[..., int]
+
+
+def run(*arguments: str) -> str:
+    """Run the command; return what it printed."""
+    output = io.StringIO()
+    call_command("reembed", *arguments, stdout=output, stderr=output)
+    return output.getvalue()
+
+
+def models() -> dict[str, str]:
+    return dict(EmbeddingModel.objects.values_list("name", "state"))
+
+
+def count_rows(table: Any) -> dict[str, int]:
+    """How many vectors there are of each model."""
+    counts: dict[str, int] = {}
+    for (name,) in table.objects.values_list("model__name"):
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+@pytest.fixture
+def filled(say: Say, embed: Embed, user: User, session: object) -> None:
+    """Six messages, one of them in parts, and memories of both kinds, embedded by the local model."""
+    messages = [say(f"message {number} 第{number}句") for number in range(4)]
+    messages += [say("要点", "summary"), say("一句很长的话，说的是天气。" * 100)]
+    embed(*messages)
+    LongTermMemoryFactory.create(user=user, key="颜色", value="蓝色")
+    for content in ("用户住在北京。", "The user has a cat."):
+        AtomicMemory.objects.create(user=user, content=content, normalized_content=content, terms=[], term_count=0)
+    fill_missing()
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go(filled: None, remote: ScriptedModel) -> None:
+    assert count_rows(ConversationEmbedding) == {LOCAL: 7}
+
+    output = run("--batch", "2")
+
+    assert models() == {REMOTE: "active"}
+    assert count_rows(ConversationEmbedding) == {REMOTE: 6}  # the long one in one part: this model reads more at once
+    assert count_rows(AtomicEmbedding) == {REMOTE: 2}
+    assert count_rows(LongTermEmbedding) == {REMOTE: 1}
+    assert output == (f"Search uses {REMOTE}. Embedded now: 6 messages, 3 memories; 10 old vectors deleted.\n")
+    assert max(len(request.body["input"]) for request in remote.embedding_requests) == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("R1")
+def test_a_message_without_a_vector_gets_none(filled: None, remote: ScriptedModel) -> None:
+    kept = ConversationEmbedding.objects.get(content="message 0 第0句")
+    ConversationEmbedding.objects.exclude(id=kept.id).delete()
+
+    run()
+
+    assert list(ConversationEmbedding.objects.values_list("message", flat=True)) == [kept.message_id]
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: ScriptedModel) -> None:
+    with hold_reembedding():
+        steps = reembed(name=REMOTE, batch=2)
+        next(steps)
+        steps.close()
+
+    assert models() == {LOCAL: "active", REMOTE: "building"}
+    assert count_rows(ConversationEmbedding) == {LOCAL: 7, REMOTE: 2}
+    remote.requests.clear()
+
+    assert "4 messages, 3 memories" in run("--batch", "2")
+    texts = [text for request in remote.embedding_requests for text in request.body["input"]]
+    assert len(texts) == len(set(texts)) == 4 + 3 + 1  # and the trial at the start
+    assert models() == {REMOTE: "active"}
+    assert count_rows(ConversationEmbedding) == {REMOTE: 6}
+
+
+@pytest.mark.long
+@pytest.mark.django_db
+@pytest.mark.parametrize("steps", range(1, 12))
+def test_wherever_it_was_stopped_it_can_be_run_again(filled: None, remote: ScriptedModel, steps: int) -> None:
+    with hold_reembedding():
+        progress = reembed(name=REMOTE, batch=1)
+        for _ in range(steps):
+            next(progress, None)
+        progress.close()
+
+    run()
+
+    assert models() == {REMOTE: "active"}
+    assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 6}, {REMOTE: 2})
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_search_answers_throughout(filled: None, remote: ScriptedModel, user: User) -> None:
+    with hold_reembedding():
+        for _step in reembed(name=REMOTE, batch=1):
+            found = search_conversations(user=user, query="message 2 第2句", top_k=1, threshold=0.9)
+            assert [match.content for match in found] == ["message 2 第2句"]
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_what_is_said_meanwhile_is_not_lost(
+    filled: None, remote: ScriptedModel, say: Say, embed: Embed, user: User
+) -> None:
+    with hold_reembedding():
+        steps = reembed(name=REMOTE, batch=3)
+        next(steps)
+        embed(say("said meanwhile 一"))
+        late = say("said meanwhile 二")
+        embed(late)
+        # As a worker leaves it that made its vectors before there was a second model.
+        ConversationEmbedding.objects.filter(message=late, model__name=REMOTE).delete()
+        for _step in steps:
+            pass
+
+    for text in ("said meanwhile 一", "said meanwhile 二"):
+        (found,) = search_conversations(user=user, query=text, top_k=1, threshold=0.99)
+        assert found.content == text
+    assert count_rows(ConversationEmbedding) == {REMOTE: 8}
+
+
+@pytest.mark.django_db
+def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote: ScriptedModel) -> None:
+    def answer(texts: list[str]) -> Behaviour:
+        bad = [text for text in texts if "message 1" in text or "cat" in text]
+        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
+
+    remote.embed = answer
+    run()
+
+    assert models() == {REMOTE: "active"}
+    assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 5}, {REMOTE: 1})
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, remote: ScriptedModel) -> None:
+    def answer(texts: list[str]) -> Behaviour:
+        bad = [text for text in texts if "颜色" in text or "cat" in text]
+        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
+
+    remote.embed = answer
+    with hold_reembedding():
+        steps = reembed(name=REMOTE)
+        while (step := next(steps)).stage is not Stage.MEMORIES or step.done < step.total:
+            pass
+        steps.close()
+    assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({LOCAL: 2, REMOTE: 1}, {LOCAL: 1})
+
+    remote.embed = lambda texts: embed_with(map(make_vector, texts))
+    assert "0 messages, 2 memories" in run()
+    assert models() == {REMOTE: "active"}
+    assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({REMOTE: 2}, {REMOTE: 1})
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
+    filled: None, remote: ScriptedModel, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written after its kind was done, and refused when a worker's sweep offered it to the new model."""
+    switch = reembedding._switch
+
+    def write_first(**given: Any) -> bool:
+        monkeypatch.setattr(reembedding, "_switch", switch)
+        AtomicMemory.objects.create(user=user, content="late", normalized_content="late", terms=[], term_count=0)
+        remote.embed = lambda texts: refuse_with(400) if "late" in texts else embed_with(map(make_vector, texts))
+        fill_missing()
+        remote.embed = lambda texts: embed_with(map(make_vector, texts))
+        return switch(**given)
+
+    monkeypatch.setattr(reembedding, "_switch", write_first)
+    run()
+
+    assert models() == {REMOTE: "active"}
+    assert count_rows(AtomicEmbedding) == {REMOTE: 3}
+
+
+@pytest.mark.django_db
+def test_nothing_to_do(filled: None, scripted_model: ScriptedModel) -> None:
+    before = ConversationEmbedding.objects.count()
+    assert "0 messages, 0 memories; 0 old vectors" in run()
+
+    assert (models(), ConversationEmbedding.objects.count()) == ({LOCAL: "active"}, before)
+
+
+@pytest.mark.django_db
+def test_a_model_that_was_begun_can_be_given_up(filled: None, remote: ScriptedModel) -> None:
+    with hold_reembedding():
+        steps = reembed(name=REMOTE, batch=2)
+        next(steps)
+        steps.close()
+    output = run("--model", LOCAL)
+
+    assert models() == {LOCAL: "active"}
+    assert count_rows(ConversationEmbedding) == {LOCAL: 7}
+    assert f"Set EMBEDDING_MODEL={LOCAL}" in output
+
+
+@pytest.mark.django_db
+def test_a_model_that_cannot_be_asked_changes_nothing(filled: None, remote: ScriptedModel) -> None:
+    remote.embed = lambda texts: refuse_with(401)
+    with pytest.raises(CommandError, match="Check OPENAI_API_KEY"):
+        run()
+
+    assert models() == {LOCAL: "active"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("batch", ["0", "1001"])
+def test_a_batch_of_a_size_that_makes_no_sense(batch: str) -> None:
+    with pytest.raises(CommandError, match="from 1 to 1000"):
+        run("--batch", batch)
+
+
+@pytest.fixture
+def elsewhere(transactional_db: None) -> Callable[[Callable[[], object]], list[Exception]]:
+    """Run something in another thread, with a connection of its own; return what it raised."""
+
+    def call(work: Callable[[], object]) -> list[Exception]:
+        raised: list[Exception] = []
+
+        def target() -> None:
+            try:
+                work()
+            except Exception as error:
+                raised.append(error)
+            finally:
+                connection.close()
+
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join(200)
+        return raised
+
+    return call
+
+
+LOCKED_BY_OTHERS = """
+SELECT state FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+def test_two_runs_at_once_are_refused(elsewhere: Callable[[Callable[[], object]], list[Exception]]) -> None:
+    def hold() -> None:
+        with hold_reembedding():
+            pass
+
+    with hold_reembedding():
+        assert fetch_rows(LOCKED_BY_OTHERS, {}) == [("idle in transaction",)]  # which a pooler leaves its connection
+        (error,) = elsewhere(hold)
+    assert isinstance(error, Conflict)
+    assert elsewhere(hold) == []
+
+
+END_LOCK = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE state = 'idle in transaction' AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+LOST = r"^The database failed \(terminating connection.*\)\. Progress is kept; run the command again to continue\.$"
+
+
+@pytest.mark.django_db
+def test_a_run_whose_lock_is_lost_ends_and_can_be_run_again(
+    filled: None, remote: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[Any] = []
+    with monkeypatch.context() as patch:
+        end_lock = nullcontext(lambda _progress: ended.extend(fetch_rows(END_LOCK, {})))
+        patch.setattr("apps.memory.management.commands.reembed._show", lambda: end_lock)
+        with pytest.raises(CommandError, match=LOST):
+            run("--batch", "2")
+    assert (ended, models()) == ([(True,)], {LOCAL: "active", REMOTE: "building"})
+    run()
+    assert models() == {REMOTE: "active"}
+
+
+def test_so_does_one_that_loses_the_connection_it_works_on(
+    elsewhere: Callable[[Callable[[], object]], list[Exception]],
+    filled: None,
+    remote: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[Any] = []
+
+    def end(_progress: Progress) -> None:
+        ((pid,),) = fetch_rows("SELECT pg_backend_pid()", {})
+        other = connection.copy()
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+            ended.extend(cursor.fetchall())
+        other.close()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("apps.memory.management.commands.reembed._show", lambda: nullcontext(end))
+        (error,) = elsewhere(lambda: run("--batch", "2"))
+    assert isinstance(error, CommandError)
+    assert re.match(LOST, str(error))
+    assert (ended, models()) == ([(True,)], {LOCAL: "active", REMOTE: "building"})
+    run()
+    assert models() == {REMOTE: "active"}
+
+
+# What is configured, and what is stored
+
+
+@pytest.mark.django_db
+def test_the_check_says_in_plain_words_that_the_model_was_changed(filled: None, remote: ScriptedModel) -> None:
+    (warning,) = check_active_model(databases=["default"])
+    assert warning.msg == f"EMBEDDING_MODEL selects {REMOTE}, but the stored vectors are of {LOCAL}."
+    assert warning.hint == f"Search uses {LOCAL} until you run `manage.py reembed`."
+
+    run()
+    assert check_active_model(databases=["default"]) == []
+
+
+@pytest.mark.django_db
+def test_the_check_has_nothing_to_say_before_the_first_vector() -> None:
+    assert check_active_model(databases=["default"]) == []
+    assert check_active_model(databases=None) == []
+
+
+def test_an_address_without_a_model_is_told(settings: Any) -> None:
+    settings.EMBEDDING_MODEL, settings.EMBEDDING_BASE_URL = "", "http://127.0.0.1:1/v1"
+    (warning,) = check_embedding_model()
+    assert "the local embedding model is used" in warning.msg
+
+    settings.EMBEDDING_MODEL = "x"
+    assert check_embedding_model() == []
