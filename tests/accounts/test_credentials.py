@@ -15,6 +15,7 @@ from django.core import mail
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
 from apps.accounts.models import LoginAttempt, User
 from apps.accounts.services import credentials
@@ -30,7 +31,7 @@ pytestmark = [
         "test_who_has_an_account_is_not_told",
         "test_the_link_sets_a_password_once_and_ends_all_sessions",
         "test_the_mail_is_in_the_language_of_who_asks",
-        "test_the_command_sets_a_generated_password",
+        "test_the_command_sets_a_generated_password_and_unlocks_the_account",
     ),
 ]
 
@@ -152,13 +153,15 @@ def test_the_command_prints_a_link(mei: User) -> None:
     assert mei.check_password(NEW)
 
 
-def test_the_command_sets_a_generated_password(mei: User) -> None:
+def test_the_command_sets_a_generated_password_and_unlocks_the_account(mei: User) -> None:
     browser, out = Client(), StringIO()
+    LoginAttempt.objects.create(username="mei", failures_since_start=5, attempt_time=timezone.now())
     browser.force_login(mei)
     call_command("reset_password", "mei", "--generate", stdout=out)
     mei.refresh_from_db()
     assert mei.check_password(out.getvalue().strip())
     assert browser.get("/chat/sessions").status_code == 401
+    assert not LoginAttempt.objects.exists()
 
 
 def test_the_command_refuses_who_cannot_log_in(mei: User) -> None:

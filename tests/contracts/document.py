@@ -61,7 +61,7 @@ def list_examples(media: dict[str, Any]) -> list[Any]:
     """The examples of a media type object, and of the component that it refers to."""
     single = [media["example"]] if "example" in media else []
     named = [example["value"] for example in media.get("examples", {}).values()]
-    return [*single, *named, *resolve(media["schema"]).get("examples", [])]
+    return [*single, *named, *resolve(media.get("schema", {})).get("examples", [])]
 
 
 def list_fields(schema: dict[str, Any]) -> set[str]:
