@@ -1,6 +1,6 @@
 from django.db import migrations
 
-# emotion, category, tone, max_length, use_memory, proactive_question (SPEC E2; the last six as fits)
+# emotion, category, tone, max_length, use_memory, proactive_question (E2)
 DEFAULTS = [
     ("neutral", "neutral", "professional", 300, True, False),
     ("happy", "positive", "warm", 250, True, True),

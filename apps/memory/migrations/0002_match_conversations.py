@@ -1,13 +1,11 @@
-from importlib import import_module
+from django.db import migrations
 
-from django.db import migrations, models
-
-_FIRST = import_module("apps.memory.migrations.0003_match_conversations")
-
-# As before, but whose vectors are not all in the index gets all of theirs compared, however many: 0018 makes an index
-# of large collections, which `apps.memory.embeddings.indexing` fills.
+# Up to `exact_rows` rows are compared one by one: nothing can be missed. So are those of a person whose vectors are not
+# all in the index (`apps.memory.vectors.indexing` puts those of large collections into it). Beyond, the index answers;
+# its iterative scan goes on until enough rows of this user are found (docs/retrieval.md has the measurements). Either
+# way the distance in the answer is computed from the full vectors, and a message in parts counts once.
 CREATE = """
-CREATE OR REPLACE FUNCTION match_conversations(query_embedding vector, match_count integer, filter jsonb DEFAULT '{}')
+CREATE FUNCTION match_conversations(query_embedding vector, match_count integer, filter jsonb DEFAULT '{}')
 RETURNS TABLE (
     id uuid, chat_id uuid, content text, message_type text, created_at timestamptz, similarity double precision
 )
@@ -112,19 +110,10 @@ USE_PGVECTOR = "SELECT '[1]'::vector"
 
 
 class Migration(migrations.Migration):
-
-    dependencies = [("memory", "0016_withdrawn_entries")]
+    dependencies = [("memory", "0001_initial")]
 
     operations = [
-        migrations.AddField(
-            model_name="conversationembedding",
-            name="in_index",
-            field=models.BooleanField(db_default=False, default=False, editable=False),
-        ),
         migrations.RunSQL(
-            [USE_PGVECTOR, CREATE],
-            reverse_sql=[
-                USE_PGVECTOR, _FIRST.CREATE.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
-            ],
+            [USE_PGVECTOR, CREATE], reverse_sql="DROP FUNCTION match_conversations(vector, integer, jsonb)"
         ),
     ]
