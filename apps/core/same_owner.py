@@ -41,7 +41,7 @@ class SameOwner(BaseConstraint):
         super().__init__(name=name, **options)
         self.field = field
 
-    def constraint_sql(self, model: Any, schema_editor: Any) -> None:
+    def constraint_sql(self, model: Any, schema_editor: Any) -> None:  # type: ignore[override]
         # Not within CREATE TABLE: Django adds the constraint of a table it refers to later, if that has defaults.
         schema_editor.deferred_sql.append(self.create_sql(model, schema_editor))
 
