@@ -248,10 +248,10 @@ REST_FRAMEWORK = {
         "rest_framework.permissions.IsAuthenticated",
         "apps.accounts.permissions.HasScope",
     ],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.parsing.JSONOnly",
-    "DEFAULT_PARSER_CLASSES": ["apps.core.parsing.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.fields.JSONOnly",
+    "DEFAULT_PARSER_CLASSES": ["apps.core.fields.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PAGINATION_CLASS": "apps.core.http.Pagination",
+    "DEFAULT_PAGINATION_CLASS": "apps.core.pagination.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
@@ -356,7 +356,7 @@ OFFLINE_CHAT_MODEL = "apps.offline.model.OfflineModel"
 """What answers when no model is connected: a class that makes a `apps.core.llm.types.ChatModel`."""
 
 MODEL_DIRECTORY = "apps.connections.selectors.find_endpoints"
-"""What finds the models that were connected in the panel: a `apps.core.llm.endpoints.Directory`."""
+"""What finds the models that were connected in the panel: a `apps.core.llm.client.Directory`."""
 
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from apps.connections.models import ConnectedModel, ModelKind, ModelServer
 from apps.core.db import fetch_prepared
-from apps.core.encryption import UnreadableSecret, decrypt
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.endpoints import DEFAULT, Endpoint, Kind
+from apps.core.llm.client import DEFAULT, Endpoint, Kind
+from apps.core.secret_key import UnreadableSecret, decrypt
 
 KEY_PURPOSE = "model_server_key"
 
@@ -20,7 +20,7 @@ WHERE kind = %(kind)s AND (is_default OR connected_model.name = ANY(%(names)s::t
 
 
 def find_endpoints(kind: Kind, names: Sequence[str]) -> Mapping[str, Endpoint]:
-    """Return connected models by name, and the default one; see `apps.core.llm.endpoints.Directory`. One query."""
+    """Return connected models by name, and the default one; see `apps.core.llm.client.Directory`. One query."""
     found: dict[str, Endpoint] = {}
     for name, model, is_default, base_url, encrypted in fetch_prepared(FIND, {"kind": kind, "names": list(names)}):
         endpoint = Endpoint(name=name, model=model, base_url=base_url, api_key=_read_key(encrypted, name=name))

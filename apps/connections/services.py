@@ -12,9 +12,9 @@ from apps.connections.models import ConnectedModel, ModelKind, ModelServer
 from apps.connections.probing import Outcome, list_served, try_chat_model, try_embedding_model
 from apps.connections.selectors import KEY_PURPOSE, read_key
 from apps.connections.types import MAX_MODELS
-from apps.core.encryption import encrypt
 from apps.core.errors import Conflict, InvalidInput, NotFound
-from apps.core.llm.endpoints import Kind
+from apps.core.llm.client import Kind
+from apps.core.secret_key import encrypt
 
 __all__ = [
     "Outcome",

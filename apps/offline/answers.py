@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apps.core.llm.embedding.local import compare_meaning
+from apps.core.llm.embedding_local import compare_meaning
 from apps.core.text.fold import fold, normalize_key, normalize_value
 from apps.core.text.instructions import is_instruction
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem
+from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import split_sentences
 from apps.offline.attributes import find_asked, is_single, make_own, name_attribute, read_facts

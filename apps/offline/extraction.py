@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from apps.core.llm.blocks import read_block
+from apps.core.llm.types import read_block
 from apps.core.text.fold import spell_value
 from apps.core.text.time_expressions import find_times
 from apps.offline.attributes import CONFIDENCE, Fact, make_entry, name_attribute

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from apps.core.text.fold import normalize_value
-from apps.core.text.matching import stem
+from apps.core.text.keywords import stem
 from apps.offline.attributes import Fact, is_same_value, is_single, make_own, read_facts, read_remembered
 from apps.offline.rules import load_rules
 from apps.offline.sentences import Sentence

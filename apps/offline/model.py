@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from apps.core.llm.types import ModelRequest
-from apps.core.text.topics import find_topic
+from apps.core.text.keywords import find_topic
 from apps.offline.emotion import read_emotion
 from apps.offline.extraction import answer_extraction, list_entries
 from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apps.core.text.json_text import json_text
+from apps.core.text.clean import json_text
 from apps.offline.answers import find_answers
 from apps.offline.emotion import Emotion
 from apps.offline.language import fold_in_place

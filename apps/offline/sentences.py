@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apps.core.text.commands import read_commands
-from apps.core.text.quotations import SPOKEN, find_quotations, replace_quotations
-from apps.core.text.sentences import split_sentences
+from apps.core.text.sentences import SPOKEN, find_quotations, replace_quotations, split_sentences
 from apps.offline.language import Language, detect_language, fold_in_place
 from apps.offline.rules import load_rules, rewrite
 

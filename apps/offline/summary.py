@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.llm.blocks import read_block
+from apps.core.llm.types import read_block
 from apps.core.text.citations import find_citation_spans, find_citations
 from apps.core.text.instructions import is_instruction
-from apps.core.text.keywords import extract_keywords
+from apps.core.text.keywords import extract_keywords, tells_enough
 from apps.core.text.segment import rarity
 from apps.core.text.sentences import cut_at_sentence, split_sentences
-from apps.core.text.topics import tells_enough
 from apps.offline.attributes import is_single, make_own, read_facts
 from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt
 from apps.offline.prompt import read_lines, read_object

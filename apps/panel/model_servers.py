@@ -32,8 +32,7 @@ from apps.connections.services import (
 )
 from apps.connections.types import MAX_MODEL_CHARS, MAX_MODELS, MAX_SERVER_CHARS, MAX_URL_CHARS, PRESETS
 from apps.core.errors import Conflict, InvalidInput, JiyiError, ModelUnavailable, NotFound
-from apps.core.llm.client import OFFLINE, get_environment_name
-from apps.core.llm.embedding.client import get_embedder_name, get_environment_embedder_name
+from apps.core.llm.client import OFFLINE, get_embedder_name, get_environment_embedder_name, get_environment_name
 from apps.memory.models import EmbeddingModel
 from apps.memory.vectors.reembedding import begin_reembedding
 from apps.panel.jobs import explain_error

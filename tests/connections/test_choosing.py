@@ -10,8 +10,7 @@ from django.db import connection
 from apps.connections.models import ConnectedModel, ModelServer
 from apps.connections.services import remove_server, save_server, set_default
 from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
-from apps.core.llm.client import ChosenModel, choose_chat_model, get_chat_model
-from apps.core.llm.embedding.client import get_embedder, get_embedder_name
+from apps.core.llm.client import ChosenModel, choose_chat_model, get_chat_model, get_embedder, get_embedder_name
 from apps.core.llm.openai import OpenAIChatModel
 from apps.offline.model import OfflineModel
 

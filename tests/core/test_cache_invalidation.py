@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
 from apps.accounts.services.erasure import erase_user
-from apps.core.cache_invalidation import LONGEST_SECONDS, MARK, CacheInvalidator, mark_erasure
+from apps.core.cache import LONGEST_SECONDS, MARK, CacheInvalidator, mark_erasure
 from apps.core.text.text_cache import cache_texts
 from tests.support.factories import UserFactory
 from tests.support.workers import PROJECT
@@ -151,7 +151,7 @@ asyncio.run(begin())
 
 READ = """
 import sys, time
-from apps.core.text.matching import stem
+from apps.core.text.keywords import stem
 
 stem(sys.stdin.readline().strip())
 print(stem.cache_info().currsize, flush=True)

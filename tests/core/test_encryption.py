@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.core.encryption import UnreadableSecret, decrypt, encrypt
+from apps.core.secret_key import UnreadableSecret, decrypt, encrypt
 
 
 def test_what_was_encrypted_is_read_again_and_looks_different_each_time():

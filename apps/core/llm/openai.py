@@ -19,17 +19,16 @@ import httpx2
 from openai import AsyncOpenAI, AsyncStream
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.connecting import make_async_client
+from apps.core.llm.connecting import PerLoop, make_async_client
 from apps.core.llm.failures import CHAT, Failure, describe_failure
-from apps.core.llm.per_loop import PerLoop
+from apps.core.llm.reading import TextStream
 from apps.core.llm.reasoning import ReasoningFilter
-from apps.core.llm.streaming_text import TextStream
-from apps.core.llm.tool_calls import CallAssembler
 from apps.core.llm.types import Blame, ModelRequest, ToolCall
 from apps.core.llm.wire import (
     CUT_OFF,
     DEFAULT_BASE_URL,
     MAX_ANSWER_CHARS,
+    CallAssembler,
     FormatLevel,
     Said,
     read_chunk,

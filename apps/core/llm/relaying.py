@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
 
 from apps.core.errors import InvalidInput, ModelUnavailable
-from apps.core.llm.streaming_text import AnswerCleaner
+from apps.core.llm.reading import AnswerCleaner
 from apps.core.llm.types import ChatModel, ModelRequest, PromptMessage, RelayingModel, Role
 from apps.core.text.clean import clean_json
 

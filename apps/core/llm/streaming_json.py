@@ -32,9 +32,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal
 
-from apps.core.llm.reading import find_objects, read_json_object
+from apps.core.llm.reading import AnswerCleaner, find_objects, read_json_object
 from apps.core.llm.reasoning import CLOSING_TAG, TAG, ReasoningFilter, remove_reasoning
-from apps.core.llm.streaming_text import AnswerCleaner
 
 _Reading = Generator[None, None, None]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.core.text.clean import clean_text
-from apps.core.text.pronouns import drop_pronouns
+from apps.core.text.segment import drop_pronouns
 
 _AROUND = " .,;:!?。，、；：！？"
 """Marks before and after a text that make no other spelling of it."""

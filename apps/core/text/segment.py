@@ -3,6 +3,9 @@
 Text is taken as it stands; callers that compare fold it first. The dictionary (350,000 words, about 0.6 s) is read
 once per process, at first use or by `warm_up`. jieba's own loader is not used: it logs to stderr and keeps a cache
 file of a fixed name in the shared temporary folder, where a second system user could plant or block it.
+
+Pronouns of the two people in a conversation are one: "你喜欢的颜色" (as a model wrote it down) and "我喜欢的颜色" (as
+the person asks) must meet (K2, L3). jieba's words decide what a pronoun is: 我们, 你们, 自我 and 迷你 are none.
 """
 
 from __future__ import annotations
@@ -11,7 +14,16 @@ import math
 import re
 import threading
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def holds_chinese(text: str) -> bool:
+    """Whether any character of the text is Chinese."""
+    return _CHINESE.search(text) is not None
+
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
@@ -157,3 +169,57 @@ def is_cjk(text: str) -> bool:
 def cjk_runs(text: str) -> list[str]:
     """The longest runs of Chinese, Japanese or Korean characters in `text`."""
     return _CJK_RUN.findall(text)
+
+
+NEUTRAL = "我"
+"""The form that stands for every pronoun."""
+
+PRONOUNS = frozenset({"我", "你", "您", "i", "me", "my", "mine", "myself", "you", "your", "yours", "yourself"})
+
+_CHARACTERS = "我你您"
+_NO_PRONOUN_INSIDE = (
+    "我们",
+    "你们",
+    "您们",
+    "自我",
+    "忘我",
+    "敌我",
+    "唯我",
+    "我国",
+    "我军",
+    "我党",
+    "我方",
+    "迷你",
+    "你好",
+    "您好",
+)
+
+
+def normalize_pronouns(tokens: Iterable[str]) -> list[str]:
+    """Folded words with every pronoun in its neutral form; 我家, 谢谢您 and the like are taken apart first."""
+    return [NEUTRAL if token in PRONOUNS else token for token in _split_pronouns(tokens)]
+
+
+def drop_pronouns(text: str) -> str:
+    """Folded text without pronouns and without the possessive 的 after one: 你的猫 → 猫."""
+    kept: list[str] = []
+    after_pronoun = False
+    for piece in _split_pronouns(pieces(text)):
+        if piece in PRONOUNS:
+            after_pronoun = True
+            continue
+        if not (after_pronoun and piece == "的"):
+            kept.append(piece)
+        after_pronoun = False
+    return "".join(kept)
+
+
+def _split_pronouns(tokens: Iterable[str]) -> Iterator[str]:
+    """Take a pronoun off the start or end of a two- or three-character word that jieba took for one (我家, 告诉您)."""
+    for token in tokens:
+        if not 2 <= len(token) <= 3 or any(word in token for word in _NO_PRONOUN_INSIDE):
+            yield token
+            continue
+        start = 1 if token[0] in _CHARACTERS else 0
+        end = len(token) - 1 if token[-1] in _CHARACTERS else len(token)
+        yield from (part for part in (token[:start], token[start:end], token[end:]) if part)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from apps.core.llm.streaming_text import TextStream
+from apps.core.llm.reading import TextStream
 
 
 def run(*pieces: str) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.text.bm25_terms import bm25_terms
-from apps.core.text.index_terms import MAX_TERM_CHARACTERS
+from apps.core.text.search import MAX_TERM_CHARACTERS, bm25_terms
 
 
 @pytest.mark.spec("A4")

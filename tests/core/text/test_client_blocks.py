@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.text.client_blocks import cut_client_blocks, find_client_blocks
+from apps.core.text.sentences import cut_client_blocks, find_client_blocks
 
 ASKED = "What gloves should I buy?"
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.core.text.highlight import cut_excerpt, find_ranges
-from apps.core.text.search_terms import parse_search
+from apps.core.text.search import cut_excerpt, find_ranges, parse_search
 
 DECOMPOSED = unicodedata.normalize("NFD", "café")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.text.index_terms import MAX_TERM_CHARACTERS, MAX_TERMS_BYTES, index_terms, keyword_query, recall_query
-from apps.core.text.matching import stem, word_parts
+from apps.core.text.keywords import stem, word_parts
+from apps.core.text.search import MAX_TERM_CHARACTERS, MAX_TERMS_BYTES, index_terms, keyword_query, recall_query
 
 
 @pytest.mark.spec("K3")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.core.text.json_text import json_text, readable_text
+from apps.core.text.clean import json_text, readable_text
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.text.matching import match_words
-from apps.core.text.pronouns import NEUTRAL, drop_pronouns
+from apps.core.text.keywords import match_words
+from apps.core.text.segment import NEUTRAL, drop_pronouns
 
 
 @pytest.mark.spec("K2")

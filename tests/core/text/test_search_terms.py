@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.text.highlight import cut_excerpt, find_ranges
-from apps.core.text.search_terms import parse_question, parse_search
+from apps.core.text.search import cut_excerpt, find_ranges, parse_question, parse_search
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.core.text.json_text import json_text
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.clean import estimate_tokens, json_text
 
 
 @pytest.mark.parametrize(

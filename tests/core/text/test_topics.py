@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.text.topics import find_topic, measure, tells_enough
+from apps.core.text.keywords import find_topic, measure, tells_enough
 
 pytestmark = pytest.mark.spec("W3")
 

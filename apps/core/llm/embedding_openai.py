@@ -18,8 +18,7 @@ import structlog
 from openai import OpenAI
 
 from apps.core.llm.connecting import make_client
-from apps.core.llm.embedding.parts import split_text
-from apps.core.llm.embedding.types import DIMENSIONS, BadVector, Vector, average, fit
+from apps.core.llm.embedding import DIMENSIONS, BadVector, Vector, average, fit, split_text
 from apps.core.llm.failures import Failure, describe_failure
 from apps.core.llm.openai import Retries
 from apps.core.llm.types import Blame

@@ -1,11 +1,12 @@
 """Spans of what a turn and a job do, for OpenTelemetry, where it is configured; else nothing (docs/observability.md).
 
 `span` costs next to nothing while tracing is off, and OpenTelemetry is not imported for it then. What a span may say is
-listed in `apps.core.tracing.exporting`: IDs, names, numbers, never a text of anybody (R3).
+listed in `apps.core.tracing_export`: IDs, names, numbers, never a text of anybody (R3).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -29,7 +30,7 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
-    """What `apps.core.tracing.exporting` puts in place of nothing."""
+    """What `apps.core.tracing_export` puts in place of nothing."""
 
     def span(
         self, name: str, *, kind: Kind, parent: str | None, links: Collection[str], attributes: dict[str, Value]
@@ -102,3 +103,28 @@ def get_traceparent() -> str:
 def get_ids() -> tuple[str, str] | None:
     """Return the IDs of the trace and of the span that goes on here; None where none does."""
     return _tracer.get_ids() if _tracer is not None else None
+
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+def is_configured() -> bool:
+    """Whether a collector is named and the SDK not disabled, by OpenTelemetry's own variables."""
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    return not disabled and any(os.environ.get(name, "").strip() for name in ENDPOINTS)
+
+
+def start_tracing(part: str) -> None:
+    """Trace this process from now on, where that is configured. `part`: ``web`` or ``worker``."""
+    if is_configured():
+        from apps.core import tracing_export
+
+        tracing_export.start(part)
+
+
+def stop_tracing() -> None:
+    """Send what was not sent yet, as this process is about to end."""
+    if is_configured():
+        from apps.core import tracing_export
+
+        tracing_export.stop()
