@@ -16,8 +16,8 @@ from apps.core.llm.types import ModelRequest, PromptMessage
 if TYPE_CHECKING:
     from apps.core.llm.openai import OpenAIChatModel
 
+# Somebody sits in front of it; a local model may have to be loaded first.
 SECONDS = 40.0
-"""Somebody sits in front of it; a local model may have to be loaded first."""
 
 GREETING = "Reply with the single word: OK"
 

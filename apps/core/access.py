@@ -40,8 +40,8 @@ class Access(StrEnum):
             raise ImproperlyConfigured(f"{name} is {value!r}. It must be one of: {allowed}.") from None
 
 
+# Beginnings of the headers in which proxies name themselves, or the client they ask for.
 _FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP", "HTTP_X_CLIENT_IP", "HTTP_VIA", "HTTP_CF_")
-"""What headers begin with by which proxies tell of themselves, or of whom they ask for."""
 
 
 def may_read(request: HttpRequest, access: Access, *, user: Any) -> bool:
@@ -78,8 +78,8 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
+# One household or server has at least a /64 of IPv6, and could come from another address with every attempt.
 IPV6_PREFIX = 64
-"""One household or server has at least a /64 of IPv6, and could come from another address with every attempt."""
 
 
 def get_client_address(request: HttpRequest) -> str | None:

@@ -92,11 +92,11 @@ MARK: Final = "last_erasure"
 MARK_KEPT_SECONDS: Final = 3600.0
 
 SECONDS_BETWEEN_LOOKS: Final = 1.0
+# Seconds from an erasure to the next clearing. So what is read `t` seconds after one is gone by 2·t + 10.
 FIRST_PAUSE: Final = 10.0
-"""Seconds from an erasure to the next clearing. So what is read `t` seconds after one is gone by 2·t + 10."""
 
+# The longest pause. Deleting single items leaves no mark: what was cached of them lives so long at most.
 LONGEST_SECONDS: Final = 300.0
-"""The longest pause. Deleting single items leaves no mark: what was cached of them lives so long at most."""
 
 
 def mark_erasure() -> None:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, NoReturn
-from uuid import UUID
 
 from django.conf import settings
 from rest_framework import exceptions, serializers
@@ -22,9 +21,9 @@ from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden
 from apps.core.times import exists_everywhere
 
+# Commas between the values of a body, and in its texts. Reading millions of values would keep everybody waiting: `json`
+# does not let go of the interpreter meanwhile. Sixteen megabytes of prose have a third of it.
 MAX_COMMAS = 1_000_000
-"""Between the values of a body, and in its texts. Reading millions of values would keep everybody waiting: `json` does
-not let go of the interpreter meanwhile. Sixteen megabytes of prose have a third of it."""
 
 
 class JSONOnly(BaseContentNegotiation):
@@ -116,15 +115,19 @@ def read_body(serializer: type[serializers.BaseSerializer[Any]], request: Reques
     return dict(body.validated_data)
 
 
-class StrictCharField(serializers.CharField):
-    """A JSON string; numbers are not turned into text."""
+class _OnlyStrings(serializers.Field[Any, Any, Any, Any]):
+    """Mixed into a field, refuses every JSON value but a string."""
 
     default_error_messages = {"not_a_string": "Must be a string."}
 
-    def to_internal_value(self, data: Any) -> str:
+    def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
             self.fail("not_a_string")
         return super().to_internal_value(data)
+
+
+class StrictCharField(_OnlyStrings, serializers.CharField):
+    """A JSON string; numbers are not turned into text."""
 
 
 class StrictBooleanField(serializers.BooleanField):
@@ -151,15 +154,8 @@ class StrictIntegerField(serializers.IntegerField):
         return super().to_internal_value(data)
 
 
-class StrictUUIDField(serializers.UUIDField):
+class StrictUUIDField(_OnlyStrings, serializers.UUIDField):
     """A UUID as text; a number is none, although one could be made of it."""
-
-    default_error_messages = {"not_a_string": "Must be a string."}
-
-    def to_internal_value(self, data: Any) -> UUID:
-        if not isinstance(data, str):
-            self.fail("not_a_string")
-        return super().to_internal_value(data)
 
 
 class StrictFloatField(serializers.FloatField):
@@ -176,18 +172,13 @@ class StrictFloatField(serializers.FloatField):
             self.fail("not_a_number")
 
 
-class StrictDateTimeField(serializers.DateTimeField):
+class StrictDateTimeField(_OnlyStrings, serializers.DateTimeField):
     """A time in ISO 8601 with its offset from UTC; without one nobody knows which hour is meant.
 
     Times that have no date in some time zone are refused: nobody there could be shown them.
     """
 
-    default_error_messages = {"not_a_string": "Must be a string.", "no_offset": "Must have an offset, such as Z."}
-
-    def to_internal_value(self, value: Any) -> datetime:
-        if not isinstance(value, str):
-            self.fail("not_a_string")
-        return super().to_internal_value(value)
+    default_error_messages = {"no_offset": "Must have an offset, such as Z."}
 
     def enforce_timezone(self, value: datetime) -> datetime:
         if value.tzinfo is None:

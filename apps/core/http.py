@@ -164,8 +164,8 @@ def read_uuid(value: str) -> uuid.UUID:
 
 R = TypeVar("R")
 
+# Characters, or bytes, that are read in a few milliseconds: sooner than a thread is worth it.
 SHORT: Final = 8_000
-"""Characters, or bytes, that are read in a few milliseconds: sooner than a thread is worth it."""
 
 
 async def run_in_thread_if_large(func: Callable[[], R], *, size: int) -> R:

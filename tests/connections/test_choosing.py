@@ -86,7 +86,7 @@ def test_the_key_is_stored_encrypted_and_in_no_error_and_no_representation() -> 
     with connection.cursor() as cursor:
         cursor.execute("SELECT row_to_json(model_server)::text FROM model_server")
         assert KEY not in cursor.fetchone()[0]
-    from apps.connections.selectors import find_endpoints
+    from apps.connections.services import find_endpoints
 
     endpoint = find_endpoints("chat", [])[""]
     assert endpoint.api_key == KEY

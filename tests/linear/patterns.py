@@ -29,7 +29,7 @@ def _offline_rules() -> list[tuple[str]]:
 
 
 def _offline_sources() -> list[tuple[str]]:
-    from apps.offline.rules import load_table
+    from apps.offline.language import load_table
 
     emotions, values = load_table("emotions"), load_table("attributes")
     return [
@@ -61,8 +61,8 @@ def _commands() -> list[tuple[str]]:
 
 
 ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
-    "apps.offline.rules.load_rules": _offline_rules,
-    "apps.offline.rules.compile_rule": _offline_sources,
+    "apps.offline.language.load_rules": _offline_rules,
+    "apps.offline.language.compile_rule": _offline_sources,
     "apps.offline.attributes._rejects": lambda: [("name",), ("place",), ("job",), ("employer",), ("thing",), ("list",)],
     "apps.offline.statements._feelings": lambda: [("en",), ("zh",)],
     "apps.core.text.commands._patterns": _commands,

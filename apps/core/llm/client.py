@@ -24,9 +24,10 @@ from apps.core.tracing import Span, is_on, span
 
 Kind = Literal["chat", "embedding"]
 
+# The key of the model that is asked where none is named.
 DEFAULT = ""
-"""The key of the model that is asked where none is named."""
 
+ENVIRONMENT = Blame()
 CONNECTED = Blame(
     address="its URL (Settings › Models)", key="its API key (Settings › Models)", model="the model's name"
 )
@@ -80,11 +81,11 @@ def trace_call(
 
 
 OFFLINE = "offline"
+# The name of the environment's model while nothing names it: its server lists it when it is first asked.
 FROM_ENVIRONMENT = "environment"
-"""What the environment's model is called while nothing names it: its server lists it when it is first asked."""
 
+# Reasons of failures that more tokens may help.
 _CUT_OFF = ("cut_off", "reasoning_limit")
-"""Reasons of failures that more tokens may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,30 +184,23 @@ async def _complete(model: ChatModel, request: ModelRequest) -> tuple[str, Model
 
 
 def _connect(endpoint: Endpoint) -> ChatModel:
-    return _connect_chat_model(base_url=endpoint.base_url, api_key=endpoint.api_key, model=endpoint.model)
+    return _make_chat_model(base_url=endpoint.base_url, api_key=endpoint.api_key, model=endpoint.model, blame=CONNECTED)
 
 
 @lru_cache(maxsize=64)
-def _connect_chat_model(*, base_url: str, api_key: str, model: str) -> ChatModel:
-    from apps.core.llm.openai import OpenAIChatModel
-
-    return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model, blame=CONNECTED)
-
-
-@lru_cache(maxsize=8)
-def _make_chat_model(*, base_url: str, api_key: str, model: str) -> ChatModel:
+def _make_chat_model(*, base_url: str, api_key: str, model: str, blame: Blame = ENVIRONMENT) -> ChatModel:
     # Imported here as each takes long to import (OpenAI's library 0.7 s), and a process needs one of them at most.
     if base_url or api_key:
         from apps.core.llm.openai import OpenAIChatModel
 
-        return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model)
+        return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model, blame=blame)
     offline: type[ChatModel] = import_string(settings.OFFLINE_CHAT_MODEL)
     return offline()
 
 
 LOCAL = "local"
+# The embedder where there is a key for OpenAI and nothing else is said (V2).
 OPENAI_MODEL = "text-embedding-3-small"
-"""What is asked where there is a key for OpenAI and nothing else is said (V2)."""
 
 
 def get_embedder_name() -> str:

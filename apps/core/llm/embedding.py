@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+# The meaning of a text: `DIMENSIONS` numbers of length 1, so that a dot product of two is their cosine.
 Vector = npt.NDArray[np.float32]
-"""The meaning of a text: `DIMENSIONS` numbers of length 1, so that a dot product of two is their cosine."""
 
+# The dimensions of every vector; one with fewer is padded with zeros, which leaves the cosine as it is (V2).
 DIMENSIONS = 1536
-"""Of every vector; a model with fewer is padded with zeros, which leaves the cosine as it is (V2)."""
 
 
 class Embedder(Protocol):
@@ -95,12 +95,12 @@ def average(vectors: Sequence[Vector | None]) -> Vector | None:
         return None
 
 
+# Where a part may end, the better places first.
 _ENDS = (
     re.compile(r"\n\s*\n"),  # a paragraph
     re.compile(r"\n|[。！？；…]+[”』」）]*|(?<![.!?;])[.!?;]++[\"')\]]*+(?=\s)"),  # a sentence
     re.compile(r"[，、：]|[,:](?=\s)|\s+"),  # a clause, a word
 )
-"""Where a part may end, the better places first."""
 
 
 def split_text(text: str, *, max_characters: int) -> list[str]:

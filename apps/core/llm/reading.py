@@ -19,21 +19,21 @@ from json_repair import repair_json
 from apps.core.llm.reasoning import ReasoningFilter, remove_reasoning
 from apps.core.text.clean import clean_json
 
+# Broken answers longer than this are not repaired. A reply has at most 32,000 characters.
 MAX_REPAIRED_CHARS = 64_000
-"""Broken answers longer than this are not repaired. A reply has at most 32,000 characters."""
 
+# What repairing may cost: ordinary damage takes 1 to 8 reads a character, hostile input is quadratic.
 _READS_PER_CHAR = 20
-"""What repairing may cost: ordinary damage takes 1 to 8 reads a character, hostile input is quadratic."""
 
 _FENCE = re.compile(r"`{3,}\w*")
 _BLANK = " \t\r\n\ufeff"
 
 _OBJECT = re.compile(r"\{(?=\s*[\"}])")
+# What stands before an object that is part of another one, or of a list.
 _INSIDE = re.compile(r"(?:\[|(?:[\"'\]}\d]|true|false|null)\s*,|[\"']\s*:)\s*\Z")
-"""What stands before an object that is part of another one, or of a list."""
 
+# Objects in a text that may turn out broken: each is read to its end.
 _MAX_BROKEN = 50
-"""Objects in a text that may turn out broken: each is read to its end."""
 
 _MAX_WRAPPINGS = 3
 

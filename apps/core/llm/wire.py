@@ -13,16 +13,16 @@ from typing import Any, Literal
 
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, ToolCall, ToolSpec
 
+# The finish reason of an answer that reached its limit of tokens.
 CUT_OFF = "length"
-"""The finish reason of an answer that reached its limit of tokens."""
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
+# An answer longer than this is a failure; a model in a loop must not fill the memory.
 MAX_ANSWER_CHARS = 1_000_000
-"""An answer longer than this is a failure; a model in a loop must not fill the memory."""
 
+# Ways to ask for JSON, strongest first (E5); "text" does not ask.
 FormatLevel = Literal["json_schema", "json_object", "text"]
-"""Ways to ask for JSON, strongest first (E5); "text" does not ask."""
 
 
 def render_request(request: ModelRequest, *, model: str, level: FormatLevel, base_url: str) -> dict[str, Any]:
@@ -140,8 +140,8 @@ def read_completion(body: bytes) -> Said:
     return said
 
 
+# Calls in one answer: a model that makes more is in a loop.
 MAX_CALLS = 32
-"""In one answer; what comes beyond is a model in a loop."""
 
 _KNOWN = frozenset({"index", "id", "type", "function"})
 

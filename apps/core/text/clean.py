@@ -19,8 +19,8 @@ _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
+# Levels of nesting accepted in a JSON value: far more than any memory needs, far below Python's recursion limit.
 MAX_DEPTH = 64
-"""Levels of nesting accepted in a JSON value: far more than any memory needs, far below Python's recursion limit."""
 
 
 def clean_text(text: str) -> str:

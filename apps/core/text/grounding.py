@@ -19,8 +19,8 @@ from apps.core.text.sentences import split_sentences
 from apps.core.text.text_cache import cache_texts
 
 _NUMBER = re.compile(r"\d+")
+# Words that every sentence about the person has: they ground nothing.
 _FILLER = frozenset({"user", "用户"})
-"""What every sentence about the person has: it grounds nothing."""
 
 
 def is_grounded(text: str, *, said: str) -> bool:
@@ -130,11 +130,11 @@ _PART = re.compile(r"[^\W_]+|[+#%‰$€£¥]+")
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _NOT_AFTER = rf"(?<![^\W_{_CJK}])(?<!\d[.,])"
 _NOT_BEFORE = rf"(?![^\W_{_CJK}])(?![.,]\d)"
+# A shorter value is found as a whole sentence only: 是 is a part of too many.
 _LEAST_CHARACTERS = 2
-"""A shorter value is found as a whole sentence only: 是 is a part of too many."""
 
+# How many sentences one value may span.
 _MOST_SENTENCES = 5
-"""Over which one value may go."""
 
 
 class Cut(NamedTuple):

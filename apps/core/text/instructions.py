@@ -22,15 +22,15 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
+# A flag of a region, such as Scotland's, is the only thing that tag characters are for.
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007f]{1,8}")
-"""A flag of a region, such as Scotland's, is the only thing that tag characters are for."""
 
+# Overrides, which show a text in another order than it has, and tag characters, which are letters that nobody sees.
 _SMUGGLED = re.compile("[\u202d\u202e\U000e0020-\U000e007e]")
-"""Overrides, which show a text in another order than it has, and tag characters, which are letters that nobody sees."""
 
 _LOOKALIKES = "\u0400-\u052fΑΒΕΖΗΙΚΜΝΟΡΤΥΧικνορτυ"
+# Latin beside Cyrillic letters, or Greek ones that look Latin, within a word. Units such as kΩ and μm are no such.
 _MIXED = re.compile(rf"[A-Za-z][{_LOOKALIKES}]|[{_LOOKALIKES}][A-Za-z]")
-"""Latin beside Cyrillic letters, or Greek ones that look Latin, within a word. Units such as kΩ and μm are no such."""
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}[ :]?){12,}(?![0-9A-Za-z])")

@@ -44,11 +44,6 @@ def stem(word: str) -> str:
     return result
 
 
-def warm_up() -> None:
-    """Load the stemmer now, so that the first search of a process does not wait for it."""
-    _create_stemmer()
-
-
 def _create_stemmer() -> Any:
     from snowballstemmer import stemmer  # its thirty languages: only where a word is to be stemmed
 
@@ -75,8 +70,8 @@ def word_parts(word: str) -> tuple[str, ...]:
 
 
 _DATA = Path(__file__).parent / "data"
+# Shorter numbers are counts, hours and days; from four digits on they are years, codes and numbers one asks for.
 _MIN_DIGITS = 4
-"""Shorter numbers are counts, hours and days; from four digits on they are years, codes and numbers one asks for."""
 
 
 def extract_keywords(text: str, *, limit: int = 10) -> list[str]:
@@ -142,17 +137,17 @@ def _is_short_number(word: str) -> bool:
     return digits.isdecimal() and len(digits) < _MIN_DIGITS
 
 
+# Nats that the words of a message carry in all before it has a topic of its own: "true", 的确 and "that helped" are
+# below, two words of some rarity above.
 LEAST_INFORMATION = 18.0
-"""Nats that the words of a message carry in all before it has a topic of its own: "true", 的确 and "that helped" are
-below, two words of some rarity above."""
 
+# The information of a word in letters, which has no counts: the rarer, the longer (Zipf's law of abbreviation).
+# English has about this entropy a letter (Shannon 1951).
 NATS_A_LETTER = 1.3
-"""Of a word in letters, for which there are no counts: the rarer, the longer (Zipf's law of abbreviation). English has
-about this entropy a letter (Shannon 1951)."""
 
 MAX_WORDS = 12
+# Characters between two words that are named together: "trip to Tokyo", 人工智能的未来.
 _MAX_GAP = 4
-"""Characters between two words that are named together: "trip to Tokyo", 人工智能的未来."""
 
 
 def find_topic(

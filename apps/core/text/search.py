@@ -10,24 +10,22 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 from unicodedata import is_normalized
 
 from apps.core.text.clean import clean_text
-from apps.core.text.fold import fold, fold_for_search, fold_form, simplify, strip_accents
+from apps.core.text.fold import fold, fold_for_search, fold_form, get_converter, simplify, strip_accents
 from apps.core.text.keywords import bigrams, extract_keywords, load_stop_words, stem, strip_possessive, word_parts
 from apps.core.text.segment import NEUTRAL, cjk_runs, is_cjk, mixed_parts, normalize_pronouns, search_words, signs
 from apps.core.text.text_cache import cache_texts
 
+# Shorter stems begin too many unrelated words (run: rung).
 MIN_STEM_PREFIX = 5
-"""Shorter stems begin too many unrelated words (run: rung)."""
 
+# Longer terms are cut, in texts and in queries alike; PostgreSQL allows 2,046 bytes, which is 511 characters.
 MAX_TERM_CHARACTERS = 64
-"""Longer terms are cut, in texts and in queries alike; PostgreSQL allows 2,046 bytes, which is 511 characters."""
 
+# Terms past this size in all are left out: PostgreSQL refuses a tsvector of 1 MB. 32,000 characters stay below it.
 MAX_TERMS_BYTES = 400_000
-"""Terms past this size in all are left out: PostgreSQL refuses a tsvector of 1 MB. 32,000 characters stay below it."""
 
 
 def index_terms(text: str) -> list[str]:
@@ -105,17 +103,17 @@ def _list_terms(folded: str) -> Iterator[str]:
     yield from signs(folded)
 
 
+# Further ones are ignored: nothing that people look for needs them, and each of them takes time.
 MAX_TERMS = 20
-"""Further ones are ignored: nothing that people look for needs them, and each of them takes time."""
 
 DIGITS = "0-9"
+# Letters in lower case, but for those of `cjk_runs`, as ranges of a regular expression.
 LETTERS = r"a-z\u00df-\u00f6\u00f8-\u024f\u0370-\u0587\u05d0-\u1fff"
-"""Letters in lower case, but for those of `cjk_runs`, as ranges of a regular expression."""
 
 WORD = re.compile(f"[{DIGITS}{LETTERS}]+")
 
+# Marks that make another thing of a word: C++ is not C, 3.14 is not 3 and 14.
 _MEANT = re.compile(r"[+#@/\\_%&=$€£*.:]")
-"""Marks that make another thing of a word: C++ is not C, 3.14 is not 3 and 14."""
 
 _AROUND = " .,;:!?()[]{}<>\"'“”‘’。，；：！？（）【】《》、…"
 
@@ -170,13 +168,14 @@ def _make_terms(words: Iterable[str], parts: Iterable[str], literals: Iterable[s
 
 
 def warm_up() -> None:
-    """Read the dictionary now, so that the first search of a process does not wait for it."""
+    """Read all dictionaries of texts now, so that no request waits for them."""
+    index_terms("running 中文")
     list_spellings("中")
 
 
 def list_spellings(text: str) -> tuple[str, ...]:
     """Return Chinese text as it is and in simplified and traditional characters, each once."""
-    return tuple(dict.fromkeys([text, *(_get_converter(name).convert(text) for name in ("t2s", "s2t"))]))
+    return tuple(dict.fromkeys([text, *(get_converter(name).convert(text) for name in ("t2s", "s2t"))]))
 
 
 def _normalise(text: str) -> str:
@@ -185,15 +184,8 @@ def _normalise(text: str) -> str:
     return strip_accents(plain).replace("ß", "ss")
 
 
-@cache
-def _get_converter(name: str) -> Any:
-    from opencc import OpenCC
-
-    return OpenCC(name)
-
-
+# Characters of an excerpt before the first match: enough to read on from, and the match is on the first line.
 BEFORE_MATCH = 40
-"""Characters of an excerpt before the first match: enough to read on from, and the match is on the first line."""
 
 _SPACE = re.compile(r"\s")
 
@@ -205,8 +197,8 @@ _MARKS = (
     "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 )
 _JOINED = re.compile(rf"[{_MARKS}\u200d\U0001f1e6-\U0001f1ff]")
+# What is read as one sign: a character with its marks, emoji that are joined to each other, a flag.
 _CLUSTER = re.compile(rf"(?s:[\U0001f1e6-\U0001f1ff]{{2}}|.)(?:[{_MARKS}]|\u200d.)*")
-"""What is read as one sign: a character with its marks, emoji that are joined to each other, a flag."""
 
 
 def find_ranges(text: str, needles: Sequence[str]) -> list[tuple[int, int]]:

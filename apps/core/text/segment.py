@@ -1,7 +1,7 @@
 """Words of Chinese, English and mixed text: jieba for runs with Han characters, a pattern for everything else.
 
 Text is taken as it stands; callers that compare fold it first. The dictionary (350,000 words, about 0.6 s) is read
-once per process, at first use or by `warm_up`. jieba's own loader is not used: it logs to stderr and keeps a cache
+once per process, at first use. jieba's own loader is not used: it logs to stderr and keeps a cache
 file of a fixed name in the shared temporary folder, where a second system user could plant or block it.
 
 Pronouns of the two people in a conversation are one: "你喜欢的颜色" (as a model wrote it down) and "我喜欢的颜色" (as
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -43,55 +43,21 @@ _SIGN = re.compile(
 )
 
 _PART = re.compile(r"\d+|[^\W\d_]+")
+# Longer words of letters and digits are digests and keys, of which nobody looks for a part.
 _LONGEST_MIXED = 32
-"""Longer words of letters and digits are digests and keys, of which nobody looks for a part."""
 
+# Characters given to jieba at once: its hidden Markov model takes quadratic time on a run of unknown characters.
 _SLICE = 400
-"""Characters given to jieba at once: its hidden Markov model takes quadratic time on a run of unknown characters."""
 
-_NAMED = frozenset(
-    {
-        "猫叫",
-        "狗叫",
-        "鸡叫",
-        "鸟叫",
-        "马叫",
-        "猪叫",
-        "牛叫",
-        "羊叫",
-        "鱼叫",
-        "爸叫",
-        "妈叫",
-        "哥叫",
-        "姐叫",
-        "弟叫",
-        "妹叫",
-    }
-)
-"""Sounds of animals to jieba, but people who write them say what somebody is called: 我的猫叫咪咪. Cut in two."""
+# Sounds of animals to jieba, but people who write them say what somebody is called: 我的猫叫咪咪. Cut in two.
+_NAMED = frozenset(f"{animal}叫" for animal in "猫狗鸡鸟马猪牛羊鱼爸妈哥姐弟妹")
 
+# Rarity of a word the dictionary lacks, such as nearly every English one: that of an ordinary Chinese noun.
 _UNKNOWN_RARITY = 12.0
-"""Rarity of a word the dictionary lacks, such as nearly every English one: that of an ordinary Chinese noun."""
-
-_lock = threading.Lock()
-_tokenizer: Any = None
 
 
-def warm_up() -> None:
-    """Read the dictionary now, so that the first request of a process does not wait for it."""
-    _get_tokenizer()
-
-
+@cache
 def _get_tokenizer() -> Any:
-    global _tokenizer
-    if _tokenizer is None:
-        with _lock:
-            if _tokenizer is None:
-                _tokenizer = _load_tokenizer()
-    return _tokenizer
-
-
-def _load_tokenizer() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba's source has invalid escapes, reported whenever it is compiled
         import jieba
@@ -171,8 +137,8 @@ def cjk_runs(text: str) -> list[str]:
     return _CJK_RUN.findall(text)
 
 
+# The form that stands for every pronoun.
 NEUTRAL = "我"
-"""The form that stands for every pronoun."""
 
 PRONOUNS = frozenset({"我", "你", "您", "i", "me", "my", "mine", "myself", "you", "your", "yours", "yourself"})
 

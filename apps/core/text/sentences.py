@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+# Start and end of a piece of a text.
 Span = tuple[int, int]
-"""Start and end of a piece of a text."""
 
 _CLOSING_MARKS = "”’\"'」』）)】》"
 _END = re.compile(
@@ -118,6 +118,7 @@ _STRAIGHT = r"(?P<straight>(?<!\w)\"(?=\S))"
 
 # `opening` asks for a character that may begin a quotation before it asks for the kind: ten times as fast without one.
 
+# Quotations in what somebody sends: also code, titles, and the paragraph that follows a ">" at the beginning of a line.
 WRITTEN = Marks(
     opening=re.compile(
         rf"(?=[`~“„«「『《\"‘'>]|^[^\S\n])(?:(?P<fence>```|~~~)|(?P<code>`)|{_PAIRS}|(?P<title>《)|{_STRAIGHT}"
@@ -139,14 +140,13 @@ WRITTEN = Marks(
     },
     within_lines=frozenset({"code", "single"}),
 )
-"""In what somebody sends: also code, titles, and the paragraph that follows a ">" at the beginning of a line."""
 
+# Quotations in what somebody says: quotation marks alone.
 SPOKEN = Marks(
     opening=re.compile(rf"(?=[“„«「『\"'‘])(?:{_PAIRS}|{_STRAIGHT}|(?P<single>(?<!\w)['‘](?=\S)))"),
     closing=_CLOSING | {"single": re.compile(r"(?<!\w)['’]|['’](?!\w)|\n")},
     within_lines=frozenset({"single"}),
 )
-"""In what somebody says: quotation marks alone."""
 
 
 def find_quotations(text: str, marks: Marks) -> list[Span]:
@@ -226,7 +226,7 @@ _BLOCK_TAG = re.compile(
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 _MOST_INDENT = 64
 
-# Of these words one has to be in the name. `<p>`, `<config>` or `<rant>` may hold what the person says.
+# One of these words has to be in the name. `<p>`, `<config>` or `<rant>` may hold what the person says.
 _TELLING = (
     {"attached", "attachment", "attachments", "context", "contexts", "document", "documents", "entities"}
     | {"environment", "facts", "file", "files", "history", "knowledge", "memories", "memory"}

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
 
+# `re` keeps the patterns that it has compiled, and some are made of people's words.
 _clear_functions: list[Callable[[], None]] = [re.purge]
-"""`re` keeps the patterns that it has compiled, and some are made of people's words."""
 
 
 def cache_texts(size: int) -> Callable[[F], F]:

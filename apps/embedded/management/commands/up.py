@@ -22,11 +22,11 @@ from apps.embedded.layout import DataLayout, InstallationInUse, hold_installatio
 from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.embedded.supervisor import Program, Supervisor
 
+# How far everything steps back that no reply waits for.
 _NICE = 10
-"""How far everything steps back that no reply waits for."""
 
+# What open requests (streams, above all) get to finish.
 _GRACEFUL_SECONDS = 5
-"""What open requests (streams, above all) get to finish."""
 
 
 class Command(BaseCommand):
