@@ -147,9 +147,8 @@ class Jiyi:
         from django.utils import timezone
 
         from apps.accounts.services.people import create_scratch_user
-        from apps.core.llm.embedding.local import LocalEmbedder
-        from apps.core.llm.embedding.parts import split_text
-        from apps.core.llm.embedding.types import fit
+        from apps.core.llm.embedding import fit, split_text
+        from apps.core.llm.embedding_local import LocalEmbedder
         from apps.memory.lifecycle import create_atomic_memories
         from apps.memory.types import AtomicDraft
 

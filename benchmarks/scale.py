@@ -158,7 +158,7 @@ def _copy_embeddings(keys: Sequence[tuple[int, uuid.UUID]], *, model_id: int, ve
     """
     from django.db import connection
 
-    from apps.core.llm.embedding.types import DIMENSIONS
+    from apps.core.llm.embedding import DIMENSIONS
 
     layout = [("fields", ">i2"), ("user_size", ">i4"), ("user", ">i8"), ("memory_size", ">i4"), ("memory", "V16")]
     layout += [("model_size", ">i4"), ("model", ">i8"), ("vector_size", ">i4"), ("dimensions", ">i2")]

@@ -30,7 +30,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup()
 
 from apps.core.beir import CorpusRow, Folder, InvalidFolder, read_folders  # noqa: E402 - Django has to be set up before
-from apps.core.text.bm25_terms import bm25_terms  # noqa: E402
+from apps.core.text.search import bm25_terms  # noqa: E402
 from apps.memory.recall.atomic import WEIGHTS_FILE  # noqa: E402
 from apps.memory.recall.features import FEATURES, AtomicRecall, AtomicRows, Floats, Integers, compute_features  # noqa: E402  # noqa: E402
 from apps.memory.recall.query import AtomicQuery, split_lines  # noqa: E402

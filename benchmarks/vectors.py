@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from apps.core.llm.embedding.local import LocalEmbedder
-from apps.core.llm.embedding.parts import split_text
-from apps.core.llm.embedding.types import Vector, fit
+from apps.core.llm.embedding import Vector, fit, split_text
+from apps.core.llm.embedding_local import LocalEmbedder
 
 # What the local embedder gives; the product pads its vectors with zeros.
 NATIVE_DIMENSIONS = 512

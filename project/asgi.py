@@ -21,23 +21,17 @@ from apps.chat.turn.process import fail_left_turns_soon  # noqa: E402
 from apps.chat.turn.run import stop_turns  # noqa: E402
 from apps.conversations.queue import warm_up as warm_up_tasks  # noqa: E402
 from apps.core.asgi import Handler  # noqa: E402
-from apps.core.cache_invalidation import start_cache_invalidation  # noqa: E402
+from apps.core.cache import start_cache_invalidation  # noqa: E402
 from apps.core.llm.client import get_environment_model  # noqa: E402
-from apps.core.llm.embedding.client import warm_up as warm_up_embedder  # noqa: E402
-from apps.core.text.fold import warm_up as warm_up_scripts  # noqa: E402
-from apps.core.text.matching import warm_up as warm_up_stems  # noqa: E402
-from apps.core.text.search_terms import warm_up as warm_up_search  # noqa: E402
-from apps.core.text.segment import warm_up as warm_up_words  # noqa: E402
-from apps.core.tracing.starting import start_tracing, stop_tracing  # noqa: E402
+from apps.core.llm.client import warm_up as warm_up_embedder  # noqa: E402
+from apps.core.text.search import warm_up as warm_up_texts  # noqa: E402
+from apps.core.tracing import start_tracing, stop_tracing  # noqa: E402
 
 start_tracing("web")
 
 serve = Handler()
 get_resolver().url_patterns  # noqa: B018 (reading them imports every view)
-warm_up_scripts()
-warm_up_words()
-warm_up_search()
-warm_up_stems()
+warm_up_texts()
 warm_up_tasks()
 warm_up_embedder()
 get_environment_model()

@@ -39,7 +39,7 @@ def die_with_worker(**_options: Any) -> None:
 @worker_process_init.connect
 def clear_caches_with_erasures(**_options: Any) -> None:
     """Clear the text caches of this process when somebody is erased (R3)."""
-    from apps.core.cache_invalidation import start_cache_invalidation  # once Django is set up
+    from apps.core.cache import start_cache_invalidation  # once Django is set up
 
     start_cache_invalidation()
 
@@ -47,7 +47,7 @@ def clear_caches_with_erasures(**_options: Any) -> None:
 @worker_process_init.connect
 def trace(**_options: Any) -> None:
     """Trace this process where that is configured: not its parent, whose threads a fork would not take along."""
-    from apps.core.tracing.starting import start_tracing  # once .env was read
+    from apps.core.tracing import start_tracing  # once .env was read
 
     start_tracing("worker")
 
@@ -55,7 +55,7 @@ def trace(**_options: Any) -> None:
 @worker_process_shutdown.connect
 def stop_trace(**_options: Any) -> None:
     """Send what was not sent yet."""
-    from apps.core.tracing.starting import stop_tracing
+    from apps.core.tracing import stop_tracing
 
     stop_tracing()
 

@@ -27,14 +27,14 @@ PANEL = PAGE | {
     "style-src-attr": [UNSAFE_INLINE],  # lengths of bars, and what Select2 sets: no script comes in by these
 }
 
+# A form leads to another site, and from there to wherever that leads: browsers hold the policy against each step.
 LEAVING = PAGE | {"form-action": None}
-"""A form leads to another site, and from there to wherever that leads: browsers hold the policy against each step."""
 
+# The consent page leads back to the application that asked; so does the log-in page, or elsewhere to sign in.
 POLICIES = {"/admin/": PANEL, "/oauth/authorize": LEAVING, "/login": LEAVING}
-"""The consent page leads back to the application that asked; so does the log-in page, or elsewhere to sign in."""
 
+# For JSON, files and streams: were one of them ever shown as a document, it could do nothing.
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
-"""For JSON, files and streams: were one of them ever shown as a document, it could do nothing."""
 
 _UNUSED = (
     "accelerometer autoplay camera clipboard-read display-capture encrypted-media fullscreen geolocation gyroscope hid"
@@ -42,5 +42,5 @@ _UNUSED = (
     " xr-spatial-tracking"
 )
 
+# The Permissions-Policy: our pages copy to the clipboard. Reading aloud needs no permission.
 PERMISSIONS = ", ".join(["clipboard-write=(self)", *(f"{feature}=()" for feature in _UNUSED.split())])
-"""The Permissions-Policy: our pages copy to the clipboard. Reading aloud needs no permission."""

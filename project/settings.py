@@ -173,23 +173,23 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 # Guessing: attempts are counted by apps.accounts.services.login_lockout
 
+# How many wrong passwords in a row for one account from one address, before no more are looked at for a while.
 LOGIN_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", default=5)
-"""How many wrong passwords in a row for one account from one address, before no more are looked at for a while."""
 
+# The same for one address, whatever the accounts.
 LOGIN_FAILURE_LIMIT_ADDRESS = env.int("LOGIN_FAILURE_LIMIT_ADDRESS", default=30)
-"""The same for one address, whatever the accounts."""
 
+# The same for one account, from wherever.
 LOGIN_FAILURE_LIMIT_ACCOUNT = env.int("LOGIN_FAILURE_LIMIT_ACCOUNT", default=50)
-"""The same for one account, from wherever."""
 
+# How long such a while is. Who tries meanwhile does not make it longer.
 LOGIN_COOL_OFF_MINUTES = env.int("LOGIN_COOL_OFF_MINUTES", default=15)
-"""How long such a while is. Who tries meanwhile does not make it longer."""
 
+# How many wrong tokens from one address in a minute, before further unknown ones are answered 429.
 TOKEN_FAILURES_PER_MINUTE = env.int("TOKEN_FAILURES_PER_MINUTE", default=60)
-"""How many wrong tokens from one address in a minute, before further unknown ones are answered 429."""
 
+# How many proxies stand before the server, each of which appends to X-Forwarded-For. 0: the header is not read.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
-"""How many proxies stand before the server, each of which appends to X-Forwarded-For. 0: the header is not read."""
 
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 (the name of a model)
 MIGRATION_MODULES = {"knox": None}  # its own token table stays unmade: ours takes its place
@@ -206,17 +206,17 @@ MFA_ADAPTER = "apps.accounts.login.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Jiyi"
 
+# Another service that people sign in with, such as ``https://login.example.org/realms/staff``; empty: none.
 OIDC_ISSUER = env.str("OIDC_ISSUER", default="").rstrip("/")
-"""Another service that people sign in with, such as ``https://login.example.org/realms/staff``; empty: none."""
 
 OIDC_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
 OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
 OIDC_NAME = env.str("OIDC_NAME", default="") or "single sign-on"
+# Whether who signs in for the first time gets an account. If not, people connect the one they have in the panel.
 OIDC_AUTO_CREATE = env.bool("OIDC_AUTO_CREATE", default=False)
-"""Whether who signs in for the first time gets an account. If not, people connect the one they have in the panel."""
 
+# Whose verified addresses may sign in that way; empty: everybody's, and those without.
 OIDC_ALLOWED_DOMAINS = [domain.lower().lstrip("@") for domain in env.list("OIDC_ALLOWED_DOMAINS", default=[])]
-"""Whose verified addresses may sign in that way; empty: everybody's, and those without."""
 
 SOCIALACCOUNT_ADAPTER = "apps.accounts.login.SignInAdapter"
 SOCIALACCOUNT_AUTO_SIGNUP = True  # as far as the adapter lets anybody
@@ -225,8 +225,8 @@ SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_STORE_TOKENS = False
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
 
+# Seconds that a link to set a new password works.
 PASSWORD_RESET_TIMEOUT = 86_400
-"""Seconds that a link to set a new password works."""
 
 # Mail, for links to set a new password
 
@@ -248,10 +248,10 @@ REST_FRAMEWORK = {
         "rest_framework.permissions.IsAuthenticated",
         "apps.accounts.permissions.HasScope",
     ],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.parsing.JSONOnly",
-    "DEFAULT_PARSER_CLASSES": ["apps.core.parsing.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.fields.JSONOnly",
+    "DEFAULT_PARSER_CLASSES": ["apps.core.fields.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PAGINATION_CLASS": "apps.core.http.Pagination",
+    "DEFAULT_PAGINATION_CLASS": "apps.core.pagination.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
@@ -266,19 +266,20 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
 # Applications that connect by themselves: MCP and OAuth
 
+# Where clients reach this server, such as ``https://jiyi.example.org``; else what the Host of each request says.
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
-"""Where clients reach this server, such as ``https://jiyi.example.org``; else what the Host of each request says."""
 
+# The largest file that a person may bring. Files are not held in memory, so the limit above does not count.
 IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=200 * 1024 * 1024)
-"""Of a file that a person brings from elsewhere. Files are not held in memory, so the limit above does not count."""
 
+# Web pages that may use ``/mcp`` from a browser, such as ``https://tool.example.org``. Programs send no origin.
 MCP_ALLOWED_ORIGINS = env.list("MCP_ALLOWED_ORIGINS", default=[])
-"""Web pages that may use ``/mcp`` from a browser, such as ``https://tool.example.org``. Programs send no origin."""
 
+# How many applications may register from one address; anybody can, and it gives them nothing without a consent.
 OAUTH_REGISTRATIONS_PER_HOUR = env.int("OAUTH_REGISTRATIONS_PER_HOUR", default=30)
-"""How many applications may register from one address; anybody can, and it gives them nothing without a consent."""
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"
+# Whatever the client: authorization code and PKCE with S256, tokens stored as digests, refresh tokens used once.
 OAUTH2_PROVIDER = {
     "SCOPES": {"read": _("Read memories."), "write": _("Read, add, change and delete memories.")},
     "DEFAULT_SCOPES": ["read", "write"],
@@ -311,7 +312,6 @@ OAUTH2_PROVIDER = {
     "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
     "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
 }
-"""Whatever the client: authorization code and PKCE with S256, tokens stored as digests, refresh tokens used once."""
 
 # Language and time
 
@@ -327,6 +327,8 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 _LIBRARIES = BASE_DIR / "frontend" / "node_modules"
+# Our own files, and what npm installed (frontend/package.json): what the chat page renders replies with, and the
+# panel's Alpine.
 STATICFILES_DIRS = [
     BASE_DIR / "static",
     ("vendor/marked", _LIBRARIES / "marked" / "lib"),
@@ -335,8 +337,6 @@ STATICFILES_DIRS = [
     ("vendor/alpine", _LIBRARIES / "@alpinejs" / "csp" / "dist"),
     ("vendor/highlight", _LIBRARIES / "@highlightjs" / "cdn-assets" / "es"),
 ]
-"""Our own files, and what npm installed (frontend/package.json): what the chat page renders replies with, and the
-panel's Alpine."""
 
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
@@ -346,45 +346,45 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")
+# Upper bound of one reply, so that a model in a loop ends; 0 leaves it to the server.
 CHAT_MAX_TOKENS = env.int("CHAT_MAX_TOKENS", default=2_000) or None
-"""Upper bound of one reply, so that a model in a loop ends; 0 leaves it to the server."""
 
+# The same for one answer in background work; one that is cut off gets twice as many.
 BACKGROUND_MAX_TOKENS = env.int("BACKGROUND_MAX_TOKENS", default=2_000) or None
-"""The same for one answer in background work; one that is cut off gets twice as many."""
 
+# What answers when no model is connected: a class that makes a `apps.core.llm.types.ChatModel`.
 OFFLINE_CHAT_MODEL = "apps.offline.model.OfflineModel"
-"""What answers when no model is connected: a class that makes a `apps.core.llm.types.ChatModel`."""
 
-MODEL_DIRECTORY = "apps.connections.selectors.find_endpoints"
-"""What finds the models that were connected in the panel: a `apps.core.llm.endpoints.Directory`."""
+# What finds the models that were connected in the panel: a `apps.core.llm.client.Directory`.
+MODEL_DIRECTORY = "apps.connections.services.find_endpoints"
 
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")
 
 # The turn
 
+# Defaults of run-time settings given in the environment, as MEMORY_<NAME> (G1).
 MEMORY_ENVIRONMENT = {name: value for name, value in env.ENVIRON.items() if name.startswith("MEMORY_")}
-"""Defaults of run-time settings given in the environment, as MEMORY_<NAME> (G1)."""
 
 USE_MEMORY_EMOTION_SYSTEM = env.bool("USE_MEMORY_EMOTION_SYSTEM", default=True)
+# How long a message may be `pending` before it counts as failed and can be retried (C6). A reply that comes later is
+# stored all the same, unless the message was retried meanwhile.
 TURN_LEASE_SECONDS = env.int("TURN_LEASE_SECONDS", default=180)
-"""How long a message may be `pending` before it counts as failed and can be retried (C6). A reply that comes later is
-stored all the same, unless the message was retried meanwhile."""
 
 # Background work
 
+# How long a claim on work holds, and how long a task may take. Work of a worker that was lost and never came back is
+# due again after it; a model that needs longer for a call needs more.
 WORK_LEASE_SECONDS = env.int("WORK_LEASE_SECONDS", default=300)
-"""How long a claim on work holds, and how long a task may take. Work of a worker that was lost and never came
-back is due again after it; a model that needs longer for a call needs more."""
 
+# How long work that came to nothing is put off the first time; then twice as long each time, up to an hour.
 WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=30)
-"""How long work that came to nothing is put off the first time; then twice as long each time, up to an hour."""
 
+# How many processes `manage.py up` gives to work that waits for the chat model.
 MODEL_WORKERS = env.int("MODEL_WORKERS", default=2)
-"""How many processes `manage.py up` gives to work that waits for the chat model."""
 
+# How many tokens of known memories the extracting model is shown: all of about a hundred, else the nearest.
 EXTRACTION_KNOWN_TOKENS = env.int("EXTRACTION_KNOWN_TOKENS", default=5_000)
-"""How many tokens of known memories the extracting model is shown: all of about a hundred, else the nearest."""
 
 CELERY_BROKER_URL = embedded.broker_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
@@ -393,8 +393,8 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_TIME_LIMIT = 600
 CELERY_TASK_SOFT_TIME_LIMIT = 540
 CELERY_TASK_DEFAULT_QUEUE = "celery"
+# Periodic work, embedding, and what waits for the chat model: a slow model holds up only its own.
 CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", "embedding", "model")]
-"""Periodic work, embedding, and what waits for the chat model: a slow model holds up only its own."""
 
 CELERY_TASK_ROUTES = {
     "apps.extraction.tasks.embed": {"queue": "embedding"},
@@ -404,8 +404,8 @@ CELERY_TASK_ROUTES = {
     "apps.memory.tasks.change_embedding_model": {"queue": "embedding"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# KiB. A child that has grown beyond it is replaced after its task; with the local embedder it takes a third of it.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
-"""KiB. A child that has grown beyond it is replaced after its task; with the local embedder it takes a third of it."""
 
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,  # above the task time limit, or a long task would be delivered twice
@@ -441,16 +441,16 @@ CELERY_BEAT_SCHEDULE = {
 
 # Safety
 
+# Whether browsers reach us over TLS only, at a proxy that says so in X-Forwarded-Proto and lets no client say it.
 HTTPS = env.bool("HTTPS", default=False)
-"""Whether browsers reach us over TLS only, at a proxy that says so in X-Forwarded-Proto and lets no client say it."""
 
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS and env.bool("HTTPS_REDIRECT", default=True)
+# What the machines beside us ask for, past the proxy.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^livez$", r"^readyz$", r"^metrics$"]
-"""What the machines beside us ask for, past the proxy."""
 
+# For how long a browser that was here once asks for nothing but https. There is no taking it back.
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=30 * 86_400) if HTTPS else 0
-"""For how long a browser that was here once asks for nothing but https. There is no taking it back."""
 
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = False  # of a domain that may be others' too
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
@@ -466,11 +466,13 @@ CONTENT_SECURITY_POLICY_OF_NO_PAGE = content_security.NOTHING
 PERMISSIONS_POLICY = content_security.PERMISSIONS
 
 METRICS_ACCESS = Access.read("METRICS_ACCESS", env.str("METRICS_ACCESS", default="") or Access.LOCAL)
+# What a scraper elsewhere sends as ``Authorization: Bearer <token>``; it opens nothing else. Empty: there is none.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
-"""What a scraper elsewhere sends as ``Authorization: Bearer <token>``; it opens nothing else. Empty: there is none."""
 
 API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", default="") or Access.LOCAL)
 
+# Most are of `check --deploy`, which is silent with HTTPS=true. HSTS for subdomains and preloading are left to the
+# proxy: the domain may be others' too, and there is hardly a way back.
 SILENCED_SYSTEM_CHECKS = [
     "oauth2_provider.E001",  # the second refresh gets tokens of its own (apps/doors/mcp/oauth/validator.py)
     "security.W001",  # Django's middleware by its own name: ours are subclasses (apps/core/middleware.py)
@@ -479,8 +481,6 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W010",  # cookies without HTTPS: what core.W001 says, with what to do about it
     "oauth2_provider.W008",  # redirects to plain http: only to loopback, where native applications listen (RFC 8252)
 ]
-"""Most are of `check --deploy`, which is silent with HTTPS=true. HSTS for subdomains and preloading are left to the
-proxy: the domain may be others' too, and there is hardly a way back."""
 
 # Logs: IDs, never text (R3)
 

@@ -19,10 +19,9 @@ from apps.accounts.services.people import update_settings
 from apps.accounts.types import PREFIX, MemorySettings, Scope, ScoreWeights
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput
-from apps.core.fields import StrictCharField
+from apps.core.fields import KnownFieldsSerializer, StrictCharField, read_body
 from apps.core.http import AsyncAPIView
 from apps.core.operations import Component, describe
-from apps.core.serializers import KnownFieldsSerializer, read_body
 
 operation = partial(describe, tag="Account")
 

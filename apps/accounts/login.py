@@ -31,9 +31,9 @@ from apps.accounts.services.credentials import SECRET_PURPOSE, may_have_password
 from apps.accounts.services.login_lockout import admit_attempt, find_lock, note_lock
 from apps.accounts.services.oidc import is_allowed_email, is_configured, is_taken, make_app
 from apps.accounts.services.sessions import is_noted, note_session
-from apps.core.client_address import get_client_network
-from apps.core.encryption import decrypt, encrypt
+from apps.core.access import get_client_network
 from apps.core.middleware import Inline
+from apps.core.secret_key import decrypt, encrypt
 
 logger = structlog.get_logger(__name__)
 

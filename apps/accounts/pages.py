@@ -30,7 +30,7 @@ from apps.accounts.services.credentials import allow_reset_mail, may_have_passwo
 from apps.accounts.services.login_lockout import admit_attempt, find_lock, forgive_attempts, get_lock, note_lock
 from apps.accounts.services.oidc import OidcAdapter, ServiceUnavailable, begin_sign_in, get_provider_id, is_configured
 from apps.accounts.services.people import MAX_USERNAME
-from apps.core.client_address import get_client_network
+from apps.core.access import get_client_network
 
 _MALFORMED = ("max_length", "null_characters_not_allowed")
 

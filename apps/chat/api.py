@@ -55,14 +55,12 @@ from apps.conversations.rounds import AlreadySent
 from apps.conversations.serializers import MessageChangeRequest, MessageSerializer
 from apps.conversations.sessions import get_message, get_message_by_key, list_messages, set_collected
 from apps.conversations.types import RecordedMessage
-from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
-from apps.core.http import AsyncAPIView, error_body, handle_exception, read_size, read_uuid
+from apps.core.fields import read_body, refuse_forbidden
+from apps.core.http import AsyncAPIView, error_body, handle_exception, read_size, read_uuid, run_in_thread_if_large
 from apps.core.operations import EVENTS, NOT_BLANK, Answer, Problem, describe, event
-from apps.core.parsing import refuse_forbidden
-from apps.core.serializers import read_body
-from apps.core.sse import stream_events
+from apps.core.responses import stream_events
 
 operation = partial(describe, tag="Conversations")
 OUTCOME_POLL_SECONDS = 0.1
@@ -413,7 +411,7 @@ class CandidateView(APIView):
 
 async def _read_apart(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, Any]:
     """As `read_body`, not in the event loop where there is much to be read."""
-    return await read_apart(partial(read_body, serializer, request), size=read_size(request))
+    return await run_in_thread_if_large(partial(read_body, serializer, request), size=read_size(request))
 
 
 def _read_idempotency_key(request: Request) -> str | None:

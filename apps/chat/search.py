@@ -14,8 +14,7 @@ from apps.conversations.models import Session
 from apps.conversations.search import find_in_files, find_messages, find_titled_sessions
 from apps.conversations.sessions import get_sessions_by_id
 from apps.conversations.types import FoundMessage
-from apps.core.text.highlight import cut_excerpt, find_ranges
-from apps.core.text.search_terms import SearchTerms, parse_question, parse_search
+from apps.core.text.search import SearchTerms, cut_excerpt, find_ranges, parse_question, parse_search
 from apps.memory.vectors.queries import QueryEmbedding, start_embedding
 from apps.memory.vectors.search import find_similar_messages
 

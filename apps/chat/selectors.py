@@ -15,7 +15,7 @@ from apps.accounts.selectors import resolve_settings
 from apps.accounts.types import MemorySettings
 from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.chat.models import Turn
-from apps.connections.selectors import list_chat_models
+from apps.connections.services import list_chat_models
 from apps.conversations.models import MessageStatus
 from apps.conversations.sessions import get_session
 from apps.core.db import fetch_prepared

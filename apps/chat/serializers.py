@@ -14,8 +14,13 @@ from apps.conversations.models import Role
 from apps.conversations.serializers import MessageSerializer
 from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
-from apps.core.fields import ShortListField, StrictBooleanField, StrictCharField, StrictDateTimeField
-from apps.core.serializers import KnownFieldsSerializer
+from apps.core.fields import (
+    KnownFieldsSerializer,
+    ShortListField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictDateTimeField,
+)
 from apps.memory.serializers import WorkingMemorySerializer
 
 MAX_FORM_TITLE_CHARS = 100

@@ -33,10 +33,10 @@ from apps.conversations.sessions import create_session, delete_session, get_sess
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.http import read_int, read_uuid
+from apps.core.fields import KnownFieldsSerializer, read_body, refuse_forbidden
+from apps.core.http import read_uuid
 from apps.core.operations import NOT_BLANK, Answer, Problem, describe, query
-from apps.core.parsing import refuse_forbidden
-from apps.core.serializers import KnownFieldsSerializer, read_body
+from apps.core.pagination import read_int
 
 operation = partial(describe, tag="Conversations")
 RANGE_HELP = "Pairs of start and end, counted in characters (Unicode code points), apart from each other and in order."

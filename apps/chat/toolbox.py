@@ -18,7 +18,7 @@ from apps.accounts.types import Scope
 from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
-from apps.core.text.json_text import readable_text
+from apps.core.text.clean import readable_text
 from apps.memory.contexts import writing as contexts
 from apps.memory.contexts.reading import get_context
 from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS

@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, mo
 from apps.accounts.models import User
 from apps.accounts.types import Scope
 from apps.core.errors import InvalidInput
-from apps.core.parsing import refuse_forbidden
+from apps.core.fields import refuse_forbidden
 from apps.core.times import exists_everywhere
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.endpoints import CONNECTED, CONNECTED_EMBEDDER
+from apps.core.llm.client import CONNECTED, CONNECTED_EMBEDDER
 from apps.core.llm.types import ModelRequest, PromptMessage
 
 if TYPE_CHECKING:
     from apps.core.llm.openai import OpenAIChatModel
 
+# Somebody sits in front of it; a local model may have to be loaded first.
 SECONDS = 40.0
-"""Somebody sits in front of it; a local model may have to be loaded first."""
 
 GREETING = "Reply with the single word: OK"
 
@@ -52,7 +52,7 @@ def try_chat_model(*, base_url: str, api_key: str, model: str) -> Outcome:
 
 def try_embedding_model(*, base_url: str, api_key: str, model: str) -> Outcome:
     """Ask an embedding model for one vector."""
-    from apps.core.llm.embedding.openai import OpenAIEmbedder
+    from apps.core.llm.embedding_openai import OpenAIEmbedder
     from apps.core.llm.openai import Retries
 
     embedder = OpenAIEmbedder(

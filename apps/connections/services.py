@@ -1,31 +1,62 @@
-"""Connecting model servers, and choosing which of their models are used."""
+"""Connect model servers, and choose which of their models are used."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from apps.connections.models import ConnectedModel, ModelKind, ModelServer
-from apps.connections.probing import Outcome, list_served, try_chat_model, try_embedding_model
-from apps.connections.selectors import KEY_PURPOSE, read_key
+from apps.connections.probing import Outcome, try_chat_model, try_embedding_model
 from apps.connections.types import MAX_MODELS
-from apps.core.encryption import encrypt
-from apps.core.errors import Conflict, InvalidInput, NotFound
-from apps.core.llm.endpoints import Kind
+from apps.core.db import fetch_prepared
+from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from apps.core.llm.client import DEFAULT, Endpoint, Kind
+from apps.core.secret_key import UnreadableSecret, decrypt, encrypt
 
-__all__ = [
-    "Outcome",
-    "list_served",
-    "remove_server",
-    "save_server",
-    "set_default",
-    "try_chat_model",
-    "try_embedding_model",
-    "try_model",
-]
+KEY_PURPOSE = "model_server_key"
+
+FIND = """
+SELECT connected_model.name, model, is_default, base_url, encrypted_key
+FROM connected_model JOIN model_server ON model_server.id = server_id
+WHERE kind = %(kind)s AND (is_default OR connected_model.name = ANY(%(names)s::text[]))
+"""
+
+
+def find_endpoints(kind: Kind, names: Sequence[str]) -> Mapping[str, Endpoint]:
+    """Return connected models by name, and the default one; see `apps.core.llm.client.Directory`. One query."""
+    found: dict[str, Endpoint] = {}
+    for name, model, is_default, base_url, encrypted in fetch_prepared(FIND, {"kind": kind, "names": list(names)}):
+        endpoint = Endpoint(name=name, model=model, base_url=base_url, api_key=_read_key(encrypted, name=name))
+        found[name] = endpoint
+        if is_default:
+            found[DEFAULT] = endpoint
+    return found
+
+
+def read_key(server: ModelServer) -> str:
+    """Return the server's API key, "" where it has none. Raises `ModelUnavailable` where it cannot be decrypted."""
+    return _read_key(server.encrypted_key, name=server.name)
+
+
+def list_servers() -> list[ModelServer]:
+    """Return all servers with their `models`, by name. Two queries."""
+    return list(ModelServer.objects.prefetch_related("models"))
+
+
+def list_chat_models() -> list[ConnectedModel]:
+    """What one may choose from for a conversation, with their servers, by name. One query."""
+    return list(ConnectedModel.objects.filter(kind=ModelKind.CHAT).select_related("server").order_by("name"))
+
+
+def _read_key(encrypted: str, *, name: str) -> str:
+    try:
+        return decrypt(encrypted, purpose=KEY_PURPOSE) if encrypted else ""
+    except UnreadableSecret:
+        message = f'The stored API key of "{name}" was encrypted under another SECRET_KEY. Enter it again.'
+        raise ModelUnavailable(message, fields={"reason": "refused", "status": 401}) from None
 
 
 @transaction.atomic

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 MAX_SERVER_CHARS = 60
 MAX_MODEL_CHARS = 130
+# A model's name here: what its server calls it, after the server's name where two have one of that name.
 MAX_NAME_CHARS = 200
-"""Of a model here: what its server calls it, after the server's name where two have one of that name."""
 
 MAX_URL_CHARS = 500
+# Models of one server: somebody picks from their names in a menu.
 MAX_MODELS = 100
-"""Of one server; somebody picks from the names in a menu."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.serializers import MessageSerializer, SessionSerializer
-from apps.core.files import JSON, answer_file
+from apps.core.responses import JSON, answer_file
 
 _ROWS_AT_ONCE = 500
 

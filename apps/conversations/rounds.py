@@ -28,7 +28,7 @@ from apps.conversations.types import (
 )
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
-from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.text.sentences import cut_client_blocks
 from apps.core.tracing import get_traceparent
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and

@@ -16,9 +16,9 @@ from apps.accounts.models import User
 from apps.conversations.models import Role, Session
 from apps.conversations.types import FoundMessage
 from apps.core.db import fetch_rows
-from apps.core.text.client_blocks import cut_client_blocks
-from apps.core.text.matching import bigrams
-from apps.core.text.search_terms import DIGITS, LETTERS, SearchTerms
+from apps.core.text.keywords import bigrams
+from apps.core.text.search import DIGITS, LETTERS, SearchTerms
+from apps.core.text.sentences import cut_client_blocks
 
 MAX_WORD = 64
 """Characters of a word in the index."""

@@ -12,9 +12,8 @@ from apps.conversations.models import Attachment, Message, MessageStatus, Role, 
 from apps.conversations.sessions import get_shown_status
 from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import NotFound
-from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField
 from apps.core.operations import Problem
-from apps.core.serializers import KnownFieldsSerializer
 
 NO_SESSION = Problem(NotFound, "There is no session with this ID")
 

@@ -25,8 +25,8 @@ from apps.conversations.types import (
     SessionChanges,
 )
 from apps.core.errors import Conflict, NotFound
-from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.segment import pieces
+from apps.core.text.sentences import cut_client_blocks
 
 _READ_FOR_TITLE = 2_000
 """Characters of a message: white space may come first."""

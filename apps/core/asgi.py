@@ -24,11 +24,11 @@ logger = structlog.get_logger(__name__)
 INTERNAL_ERROR = "An internal error occurred. The details are in the server log."
 
 
+# The part of a body around the file in it. deploy/nginx has the sum of both.
 FORM_BYTES = 64 * 1024
-"""Of a body around the file in it. deploy/nginx has the sum of both."""
 
+# How much of a refused body is still read: a client that goes on sending may not hear the answer before.
 DRAINED_BYTES, DRAINED_SECONDS = 16 * 1024**2, 10
-"""What is still read of a body that was refused: a client that sends on may not hear the answer before."""
 
 
 class UnkeptBody(io.BytesIO):

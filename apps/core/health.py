@@ -20,8 +20,8 @@ from redis.asyncio import Redis as RedisClient
 from apps.core.db import in_database
 
 WORKER_SECONDS = 1
+# As many as `manage.py up` starts: when so many have answered nobody waits for more, unless a queue has none.
 USUAL_WORKERS = 2
-"""As many as `manage.py up` starts: when so many have answered nobody waits for more, unless a queue has none."""
 
 
 class Workers(HealthCheck):

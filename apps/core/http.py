@@ -10,8 +10,8 @@ import asyncio
 import math
 import sys
 import uuid
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn, TypeVar
 
 import structlog
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
@@ -21,14 +21,12 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework import exceptions, status
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.apart import SHORT
 from apps.core.db import in_database
-from apps.core.errors import InvalidInput, JiyiError, NotFound, StorageFull, TooLarge
+from apps.core.errors import JiyiError, NotFound, StorageFull, TooLarge
 from apps.core.outages import describe_outage
 
 logger = structlog.get_logger(__name__)
@@ -162,59 +160,21 @@ def read_uuid(value: str) -> uuid.UUID:
         raise NotFound("This object does not exist.") from None
 
 
-MAX_OFFSET = 2**31 - 1
-
-
-class Pagination(LimitOffsetPagination):
-    """``?limit=&offset=`` with limit 1–200, 50 by default; anything else is a 400, not a guess."""
-
-    default_limit = 50
-    max_limit = 200
-
-    def get_limit(self, request: Request) -> int:
-        return read_int(request, "limit", default=self.default_limit, minimum=1, maximum=self.max_limit)
-
-    def get_offset(self, request: Request) -> int:
-        return read_int(request, "offset", default=0, minimum=0, maximum=MAX_OFFSET)
-
-    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
-        limit = {"type": "integer", "minimum": 1, "maximum": self.max_limit, "default": self.default_limit}
-        offset = {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}
-        described = (("limit", "How many results a page has at most.", limit), ("offset", "How many to skip.", offset))
-        return [
-            {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
-            for name, description, schema in described
-        ]
-
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        address = {"type": ["string", "null"], "format": "uri"}
-        return {
-            "type": "object",
-            "required": ["count", "next", "previous", "results"],
-            "properties": {
-                "count": {"type": "integer", "description": "How many there are on all pages."},
-                "next": {**address, "description": "The address of the next page; null on the last one."},
-                "previous": {**address, "description": "The address of the page before; null on the first one."},
-                "results": schema,
-            },
-        }
-
-
-def read_int(request: Request, name: str, *, default: int, minimum: int, maximum: int) -> int:
-    """Return a whole number from the query string, `default` when absent; 400 when out of range or no number."""
-    raw = request.query_params.get(name)
-    if raw is None:
-        return default
-    # isdecimal alone lets in Arabic-Indic digits and the like, which int() reads too: harmless, but not a contract.
-    if not (raw.isascii() and raw.isdecimal() and minimum <= int(raw[:20]) <= maximum):
-        raise InvalidInput(
-            f"{name} must be a whole number from {minimum} to {maximum}.",
-            fields={name: [f"Must be a whole number from {minimum} to {maximum}."]},
-        )
-    return int(raw)
-
-
 # Async views
+
+R = TypeVar("R")
+
+# Characters, or bytes, that are read in a few milliseconds: sooner than a thread is worth it.
+SHORT: Final = 8_000
+
+
+async def run_in_thread_if_large(func: Callable[[], R], *, size: int) -> R:
+    """Return what `func` returns, in a thread where it reads more than `SHORT` characters. It asks no database.
+
+    A thread takes turns with the event loop every few milliseconds, as long as no single call into C takes long: what
+    reads texts is linear in their length (tests/linear).
+    """
+    return func() if size <= SHORT else await asyncio.to_thread(func)
 
 
 def read_size(request: Request) -> int:

@@ -12,11 +12,11 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+# The limit for the whole header of a request, from the connection or the request's first byte on.
 HEADER_SECONDS = 30.0
-"""For the whole header of a request, from the connection or the request's first byte on."""
 
+# The longest silence within a body.
 BODY_SECONDS = 60.0
-"""Without any byte of a body that is not complete."""
 
 
 class Protocol(HttpToolsProtocol):

@@ -7,17 +7,18 @@ these are taken out, as logs hold IDs, never text (R3).
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import psycopg
 import structlog
 from django.db import Error as DjangoDatabaseError
 
+from apps.core.outages import list_causes
 from apps.core.tracing import get_ids
 
+# The class of SQLSTATEs whose first line may quote a value; that of others names constraints, columns and tables.
 _DATA_EXCEPTION = "22"
-"""The class of SQLSTATEs whose first line may quote a value; that of others names constraints, columns and tables."""
 
 
 def leave_out_values(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -27,26 +28,13 @@ def leave_out_values(_logger: Any, _method: str, event: MutableMapping[str, Any]
     if not isinstance(error, BaseException):
         return event
     rendered = structlog.processors.format_exc_info(_logger, _method, event)
-    for found in _list_chain(error):
+    for found in list_causes(error, with_contexts=True):
         if isinstance(found, psycopg.Error | DjangoDatabaseError):
             for shown, safe in ((str(found), _describe(found)), (repr(found), f"{type(found).__name__}(...)")):
                 for name in ("event", "exception"):
                     if shown and isinstance(rendered.get(name), str):
                         rendered[name] = rendered[name].replace(shown, safe)
     return rendered
-
-
-def _list_chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, what it was raised from or while handling, and so on, and the members of groups."""
-    waiting, seen = [error], set[int]()
-    while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
-        yield found
-        waiting += [linked for linked in (found.__cause__, found.__context__) if linked is not None]
-        waiting += found.exceptions if isinstance(found, BaseExceptionGroup) else ()
 
 
 def _describe(error: BaseException) -> str:

@@ -25,8 +25,8 @@ from rest_framework.mixins import ListModelMixin
 
 from apps.core.errors import Forbidden, InvalidInput, JiyiError, NotFound, StorageFull, TooLarge, Unauthenticated
 from apps.core.errors import Unavailable as StoreAway
+from apps.core.fields import DeletedSerializer, KnownFieldsSerializer
 from apps.core.operations import JSON, NOT_BLANK, Answer, Component, ErrorShape, Operation, Problem
-from apps.core.serializers import DeletedSerializer, KnownFieldsSerializer
 
 # Errors
 

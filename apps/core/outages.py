@@ -16,8 +16,8 @@ NO_DATABASE = "The database cannot be reached at the moment. Please try again."
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _STRERROR = "No space left on device"  # PostgreSQL's messages are in English: lc_messages is C
+# How Valkey begins its answer to every write while it cannot write its file.
 _REFUSES_WRITES = "MISCONF"
-"""How Valkey begins its answer to every write while it cannot write its file."""
 
 
 def describe_outage(error: BaseException | None) -> Unavailable | None:
@@ -33,7 +33,7 @@ def describe_outage(error: BaseException | None) -> Unavailable | None:
 
 def is_storage_full(error: BaseException) -> bool:
     """Whether a disk is full: our own (uploads, temporary files), the database's, or the broker's."""
-    return any(_means_full(one) for one in _list_causes(error))
+    return any(_means_full(one) for one in list_causes(error))
 
 
 def _means_full(error: BaseException) -> bool:
@@ -44,10 +44,10 @@ def _means_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _FULL
 
 
-def _list_causes(error: BaseException) -> Iterator[BaseException]:
+def list_causes(error: BaseException, *, with_contexts: bool = False) -> Iterator[BaseException]:
     """Yield the error, what it was raised from, and the members of groups.
 
-    Not what was merely being handled meanwhile: that may have been dealt with.
+    `with_contexts`: also what was merely being handled meanwhile, which may have been dealt with.
     """
     waiting, seen = [error], set[int]()
     while waiting:
@@ -56,5 +56,6 @@ def _list_causes(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(found))
         yield found
-        waiting += [found.__cause__] if found.__cause__ is not None else []
+        linked = (found.__cause__, found.__context__ if with_contexts else None)
+        waiting += [one for one in linked if one is not None]
         waiting += found.exceptions if isinstance(found, BaseExceptionGroup) else ()

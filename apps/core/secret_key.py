@@ -1,15 +1,21 @@
-"""The signing key of an installation that was given none: made once, kept in the data folder.
+"""The signing key of an installation, and the encryption of the few secrets that have to be read again.
 
-The file holds the key, and after a restore of another installation's backup, below it, the key that was there before.
+Where none is given, the key is made once and kept in the data folder. The file holds the key, and after a restore of
+another installation's backup, below it, the key that was there before.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import os
 import secrets
 from pathlib import Path
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.utils.crypto import salted_hmac
 
 
 def get_secret_key(data_dir: Path) -> str:
@@ -62,3 +68,33 @@ def _write_draft(data_dir: Path, text: str) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return draft
+
+
+class UnreadableSecret(Exception):
+    """It was encrypted under another secret key, or is damaged."""
+
+
+def encrypt(text: str, *, purpose: str) -> str:
+    """Return `text` encrypted and authenticated (Fernet); only the same `purpose` decrypts it."""
+    return _make_fernet(purpose).encrypt(text.encode()).decode()
+
+
+def decrypt(encrypted: str, *, purpose: str) -> str:
+    """Return the text that was encrypted for `purpose`, also under one of Django's SECRET_KEY_FALLBACKS.
+
+    Otherwise: `UnreadableSecret`.
+    """
+    try:
+        return _make_fernet(purpose).decrypt(encrypted.encode()).decode()
+    except InvalidToken:
+        raise UnreadableSecret from None
+
+
+def _make_fernet(purpose: str) -> MultiFernet:
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return MultiFernet([Fernet(_derive_key(key, purpose)) for key in keys])
+
+
+def _derive_key(secret_key: str | bytes, purpose: str) -> bytes:
+    digest = salted_hmac("apps.core.encryption", purpose, secret=secret_key, algorithm="sha256").digest()
+    return base64.urlsafe_b64encode(digest)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+# No zone is further from UTC than a day, and a time may be given in one and shown in another.
 _MARGIN = timedelta(days=2)
-"""No zone is further from UTC than a day, and a time may be given in one and shown in another."""
 
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC) + _MARGIN, datetime.max.replace(tzinfo=UTC) - _MARGIN
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.deprecation import MiddlewareMixin
 
 from apps.accounts.services.limits import count_refusal, digest_token, find_wait, is_known_here, note_valid
-from apps.core.client_address import get_client_network
+from apps.core.access import get_client_network
 from apps.doors.errors import too_many_refused
 
 OAUTH_DOORS = frozenset({"/oauth/token", "/oauth/revoke", "/token"})

@@ -18,7 +18,7 @@ from pathlib import Path
 from apps.embedded.layout import DATABASE_NAME, DATABASE_ROLE, DataLayout, InstallationInUse, try_lock
 from apps.embedded.process import get_account, make_private_folder, spawn
 
-# Of the clusters that are made here. Another one is brought over by `apps.backup.upgrading`.
+# The version of the clusters that are made here. Another one is brought over by `apps.backup.upgrading`.
 MAJOR = 18
 
 # The server's cache in MiB: an eighth of the memory there is, as everything else runs beside it. A person's rows lie

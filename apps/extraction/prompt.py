@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from apps.core.llm.blocks import render_block
-from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
 from apps.core.text.fold import fold
 from apps.memory.judge.types import KnownMemory
 

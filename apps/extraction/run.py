@@ -17,11 +17,11 @@ from apps.conversations.worker import finish
 from apps.core.db import release_connections
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import ask_for_object
-from apps.core.llm.embedding.parts import split_text
+from apps.core.llm.embedding import split_text
 from apps.core.llm.types import ModelRequest
-from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import CommandKind, read_message
 from apps.core.text.grounding import is_grounded
+from apps.core.text.sentences import cut_client_blocks
 from apps.extraction.prompt import (
     ExtractionAnswer,
     ProfileAnswer,

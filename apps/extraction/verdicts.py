@@ -11,11 +11,10 @@ from uuid import UUID
 from apps.accounts.types import MemorySettings
 from apps.conversations.models import Message, Role
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.blocks import render_block
 from apps.core.llm.client import ask_for_object
-from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
 from apps.core.text.grounding import is_grounded, is_said_by, leans_on_others, read_questions
-from apps.core.text.scripts import holds_chinese
+from apps.core.text.segment import holds_chinese
 from apps.core.text.time_expressions import find_time
 from apps.extraction.prompt import ChangeAnswer, MemoryAnswer, PromptLine, copies_example, is_example
 from apps.memory.judge.types import (

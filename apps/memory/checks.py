@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
-from apps.core.llm.embedding.client import get_embedder_name
+from apps.core.llm.client import get_embedder_name
 from apps.memory.models import EmbeddingModel
 from apps.memory.vectors.embedders import find_active_model
 

@@ -20,14 +20,12 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.accounts.models import User
-from apps.core.text.commands import Command, CommandKind, read_commands
+from apps.core.text.clean import json_text, readable_text
+from apps.core.text.commands import Command, CommandKind, Meant, Statement, match_forget_targets, read_commands
 from apps.core.text.fold import normalize_value
-from apps.core.text.forget_targets import Meant, Statement, match_forget_targets
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
-from apps.core.text.json_text import json_text, readable_text
-from apps.core.text.scripts import holds_chinese
-from apps.core.text.segment import pieces
+from apps.core.text.segment import holds_chinese, pieces
 from apps.core.text.sentences import split_sentences
 from apps.core.text.time_expressions import find_times
 from apps.memory.changes.records import changed_by, record_changes

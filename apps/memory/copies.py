@@ -13,9 +13,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.accounts.models import User
+from apps.core.text.clean import json_text
 from apps.core.text.fold import normalize_value
-from apps.core.text.json_text import json_text
-from apps.core.text.traces import Traces
+from apps.core.text.grounding import Traces
 from apps.memory.keyed import list_items
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, WorkingMemory, WorkingMemoryRevision
 

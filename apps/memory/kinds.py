@@ -22,11 +22,10 @@ from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Valu
 
 from apps.accounts.models import User
 from apps.core.errors import NotFound
-from apps.core.text.bm25_terms import bm25_terms
+from apps.core.text.clean import readable_text
 from apps.core.text.fold import fold_for_search, normalize_key, normalize_value
-from apps.core.text.index_terms import index_terms, keyword_query
-from apps.core.text.json_text import readable_text
 from apps.core.text.keywords import extract_keywords
+from apps.core.text.search import bm25_terms, index_terms, keyword_query
 from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import split_sentences
 from apps.memory.changes.types import ChangeDraft, Snapshot

@@ -16,8 +16,8 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.conversations.sessions import get_session
 from apps.core.errors import Conflict, InvalidInput, Outdated
+from apps.core.text.clean import readable_text
 from apps.core.text.fold import normalize_value, spell_value
-from apps.core.text.json_text import readable_text
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.keyed import Mode, apply_mode, list_items
 from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind

@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.text.clean import clean_json
+from apps.core.text.clean import clean_json, json_text
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.grounding import has_content, is_grounded, leans_on_others
 from apps.core.text.instructions import is_instruction
-from apps.core.text.json_text import json_text
-from apps.core.text.scripts import holds_chinese
+from apps.core.text.segment import holds_chinese
 from apps.memory.keyed import Mode, ProposedEntry, list_items
 from apps.memory.models import Source
 from apps.memory.validation import find_problems, is_share, measure_value

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from apps.core.text.attributes import find_attribute
+from apps.core.text.clean import json_text
 from apps.core.text.fold import fold
-from apps.core.text.json_text import json_text
-from apps.core.text.matching import match_words
-from apps.core.text.pronouns import drop_pronouns
-from apps.core.text.scripts import holds_chinese
+from apps.core.text.keywords import match_words
+from apps.core.text.segment import drop_pronouns, holds_chinese
 
 SEGMENTED_CHARACTERS = 2_000
 """How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time."""

@@ -13,10 +13,9 @@ from typing import Any
 from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
+from apps.core.text.clean import json_text
 from apps.core.text.fold import fold_for_search, normalize_value, strip_accents
-from apps.core.text.json_text import json_text
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem
+from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.segment import words
 from apps.memory.keyed import list_items
 from apps.memory.models import ForgottenKey

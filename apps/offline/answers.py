@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apps.core.llm.embedding.local import compare_meaning
+from apps.core.llm.embedding_local import compare_meaning
 from apps.core.text.fold import fold, normalize_key, normalize_value
 from apps.core.text.instructions import is_instruction
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem
+from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import split_sentences
 from apps.offline.attributes import find_asked, is_single, make_own, name_attribute, read_facts
-from apps.offline.language import fold_in_place
+from apps.offline.language import fold_in_place, load_rules
 from apps.offline.prompt import Memory, Prompt
-from apps.offline.rules import load_rules
 from apps.offline.statements import list_statements, points_back
 
 _MOST_ANSWERS, _MOST_KEYWORDS, _LONGEST_WHOLE = 3, 12, 160
+# The share of the question's words in a text that was not recalled for it, but stood in the prompt anyway.
 _FEWEST_SHARED = 0.5
-"""Of the words asked with, what a text shares that was not recalled for the question: it stood in the prompt anyway."""
 
 
 def find_answers(question: str, prompt: Prompt) -> tuple[list[Memory], bool]:

@@ -9,9 +9,17 @@ from functools import cache
 from typing import Any
 
 from apps.core.text.fold import normalize_key, normalize_value
-from apps.core.text.scripts import holds_chinese
-from apps.offline.language import Language, detect_language, fold_in_place
-from apps.offline.rules import compile_rule, fill, load_rules, load_table, rewrite
+from apps.core.text.segment import holds_chinese
+from apps.offline.language import (
+    Language,
+    compile_rule,
+    detect_language,
+    fill,
+    fold_in_place,
+    load_rules,
+    load_table,
+    rewrite,
+)
 from apps.offline.sentences import Sentence, make_sentence
 
 CONFIDENCE = 0.95

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from apps.offline.language import LANGUAGES, fold_in_place
-from apps.offline.rules import compile_rule, join_words, load_table
+from apps.offline.language import LANGUAGES, compile_rule, fold_in_place, join_words, load_table
 
 _SEEKING_ORDER = ("validation_seeking", "help_seeking", "info_seeking")
 

@@ -1,4 +1,8 @@
-"""Extraction by rules: which sentences of a batch of messages become memories, and what they end."""
+"""Extraction by rules: which sentences of a batch of messages become memories, and what they end.
+
+A statement ends another value of the same attribute, or the same statement where it is denied. Everything that is not
+plain stays beside it: nothing is ended in part, merged or refined here.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,66 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from apps.core.llm.blocks import read_block
-from apps.core.text.fold import spell_value
+from apps.core.llm.types import read_block
+from apps.core.text.fold import normalize_value, spell_value
+from apps.core.text.keywords import stem
 from apps.core.text.time_expressions import find_times
-from apps.offline.attributes import CONFIDENCE, Fact, make_entry, name_attribute
-from apps.offline.judging import find_ended
-from apps.offline.language import fold_in_place
+from apps.offline.attributes import (
+    CONFIDENCE,
+    Fact,
+    is_same_value,
+    is_single,
+    make_entry,
+    make_own,
+    name_attribute,
+    read_facts,
+    read_remembered,
+)
+from apps.offline.language import fold_in_place, load_rules
 from apps.offline.prompt import ANY_DAY, UTC_ZONE, read_lines, read_object
-from apps.offline.rules import load_rules
 from apps.offline.sentences import Sentence, list_sentences
 from apps.offline.statements import list_statements, read_stated
+
+_WORD = re.compile(r"[a-z0-9][\w’-]*|[\u3400-\u9fff]")
+_FEWEST_WORDS = 3
+
+
+def find_ended(sentence: Sentence, known: Mapping[int, str]) -> list[int]:
+    """Return which of the `known` memories, texts by number, `sentence` ends."""
+    facts = read_facts(sentence)
+    ending = [fact for fact in facts if fact.removes or (fact.sets and is_single(fact.attribute) and not fact.is_wide)]
+    return [
+        number
+        for number, text in known.items()
+        if _is_denied(sentence, text) or any(_is_ended(text, fact) for fact in ending)
+    ]
+
+
+def _is_ended(text: str, new: Fact) -> bool:
+    """Whether a text says nothing but another value of what is set, or the very value that is taken away."""
+    old = read_remembered(text)
+    if old is None or old.removes or old.identity != new.identity:
+        return False
+    if new.removes and not is_single(new.attribute):
+        return normalize_value(old.value) == normalize_value(new.value)
+    return not old.is_wide and is_same_value(old.value, new.value) is new.removes
+
+
+def _is_denied(sentence: Sentence, text: str) -> bool:
+    known = make_own(text)
+    denies, denied = (load_rules("talk")["denies"].search(said.plain) for said in (sentence, known))
+    if (denies is None) == (denied is None):
+        return False
+    words = _reduce(sentence.plain)
+    return len(words) >= _FEWEST_WORDS and words == _reduce(known.plain)
+
+
+def _reduce(plain: str) -> list[str]:
+    """The words of a statement without those that affirm, deny or say that it is so now; the -ing of "stopped -ing"."""
+    rules = load_rules("talk")
+    plain = rules["beside"].sub(" ", rules["denies"].sub(" ", plain))
+    return [stem(word) for word in _WORD.findall(plain)]
+
 
 _MOST_TAGS, _SHORTEST_CASE = 5, 120
 _RECURS = re.compile(r"(?i)\b(?:birthday|anniversary|born|every|each|daily|weekly|yearly|since)\b|生日|周年|每|出生|属")

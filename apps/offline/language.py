@@ -1,10 +1,16 @@
-"""Which language a text is in, and its folded form in which every character keeps its place."""
+"""The language of a text, its folded form in which every character keeps its place, and the tables in data/.
+
+The tables are word lists and regular expressions over folded text, compiled once.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Literal
+import tomllib
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Literal
 
 from apps.core.text.fold import fold
 
@@ -50,3 +56,46 @@ def fold_in_place(text: str) -> str:
     Apostrophes of every kind become ’. Lone surrogates and U+0000 stay as they are.
     """
     return "".join(map(_fold_character, text))
+
+
+@cache
+def load_table(name: str) -> Mapping[str, Any]:
+    """Return data/`name`.toml as it is."""
+    return tomllib.loads(files(__package__).joinpath(f"data/{name}.toml").read_text("utf-8"))
+
+
+@cache
+def load_rules(name: str) -> Mapping[str, re.Pattern[str]]:
+    """Return the patterns of data/`name`.toml: of a list, any of its words; ``{other}`` stands for another pattern."""
+    table = load_table(name)
+    sources = {
+        key: value.replace("\n", "") if isinstance(value, str) else join_words(value) for key, value in table.items()
+    }
+    return {key: re.compile(fill(source, sources)) for key, source in sources.items()}
+
+
+def rewrite(text: str, name: str) -> str:
+    """Return folded `text` as the table `name` of data/rewriting.toml has it read."""
+    for pattern, instead in load_table("rewriting")[name].items():
+        text = compile_rule(pattern).sub(instead, text)
+    return text
+
+
+# Compile a pattern that stands in a table in data/ as it is.
+compile_rule = cache(re.compile)
+
+
+def join_words(words: list[str]) -> str:
+    """Return a pattern that finds any of `words`, the longest first; English ones as whole words."""
+    found = "|".join(sorted(words, key=len, reverse=True))
+    return f"(?:{found})" if re.search(r"[\u3400-\u9fff]", found) else rf"\b(?:{found})\b"
+
+
+def fill(source: str, sources: Mapping[str, str]) -> str:
+    """Return a pattern with those that stand in it as ``{name}``."""
+
+    def insert(found: re.Match[str]) -> str:
+        name = found.group(1)
+        return f"(?:{fill(sources[name], sources)})" if name in sources else found.group()
+
+    return re.sub(r"\{([a-z_]\w*)\}", insert, source)

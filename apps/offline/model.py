@@ -9,13 +9,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from apps.core.llm.types import ModelRequest
-from apps.core.text.topics import find_topic
+from apps.core.text.keywords import find_topic
 from apps.offline.emotion import read_emotion
 from apps.offline.extraction import answer_extraction, list_entries
-from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt
+from apps.offline.language import Language, detect_language, fold_in_place, load_rules, take_excerpt
 from apps.offline.prompt import Prompt, read_prompt
 from apps.offline.reply import Phrases, Reply
-from apps.offline.rules import load_rules
 from apps.offline.summary import answer_conversation_summary, answer_session_summary
 
 _PIECE = 4
@@ -37,12 +36,12 @@ class OfflineModel:
             await asyncio.sleep(0)  # let what was said so far go out, as a model that takes its time would
 
 
+# The functions that answer prompts of background work, by the name of the response format.
 _BACKGROUND: dict[str, Callable[[str], dict[str, Any]]] = {
     "extraction": answer_extraction,
     "session_summary": answer_session_summary,
     "conversation_summary": answer_conversation_summary,
 }
-"""What answers the person's part of a prompt of background work, by the name of its response format."""
 
 
 def _answer(request: ModelRequest) -> str:

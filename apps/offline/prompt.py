@@ -10,13 +10,12 @@ from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from apps.core.llm.blocks import read_block
-from apps.core.llm.types import PromptMessage
-from apps.core.text.json_text import json_text
+from apps.core.llm.types import PromptMessage, read_block
+from apps.core.text.clean import json_text
 from apps.core.text.time_expressions import find_time
 
+# To find words for a time where only the words are wanted.
 ANY_DAY, UTC_ZONE = datetime(2026, 1, 1, tzinfo=UTC), ZoneInfo("UTC")
-"""To find words for a time where only the words are wanted."""
 
 
 @dataclass(frozen=True, slots=True)

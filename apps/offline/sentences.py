@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apps.core.text.commands import read_commands
-from apps.core.text.quotations import SPOKEN, find_quotations, replace_quotations
-from apps.core.text.sentences import split_sentences
-from apps.offline.language import Language, detect_language, fold_in_place
-from apps.offline.rules import load_rules, rewrite
+from apps.core.text.sentences import SPOKEN, find_quotations, replace_quotations, split_sentences
+from apps.offline.language import Language, detect_language, fold_in_place, load_rules, rewrite
 
+# Sentences of a message, and characters of a sentence: more is a document, longer no plain statement.
 _MOST_SENTENCES, _LONGEST = 60, 400
-"""Sentences of a message, and characters of a sentence: more is a document, longer no plain statement."""
 
 _LEFT_OUT = re.compile(
     r"```.*?(?:```|\Z)|^[^\S\n]*>.*$|\[(?:shares|shared|sends|sent|image|photo|picture|video|attach)[^\]]{0,1000}\]"

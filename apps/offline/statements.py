@@ -13,14 +13,13 @@ from functools import cache
 from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
 from apps.offline.attributes import Fact, read_facts
-from apps.offline.language import Language
-from apps.offline.rules import join_words, load_rules, load_table
+from apps.offline.language import Language, join_words, load_rules, load_table
 from apps.offline.sentences import Sentence, list_sentences, make_sentence
 
 _LONGEST, _LONGEST_JOINED, _MOST_WORDS = 400, 200, 20
 _DIGIT = re.compile(r"\d|\w/\w")
+# Characters of a mere exclamation: "dad remarried!", 二宝出生了！
 _SHORT = {"en": 20, "zh": 9}
-"""Characters of a mere exclamation: "dad remarried!", 二宝出生了！"""
 
 
 def list_statements(text: str) -> list[Sentence]:

@@ -11,23 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.llm.blocks import read_block
+from apps.core.llm.types import read_block
 from apps.core.text.citations import find_citation_spans, find_citations
 from apps.core.text.instructions import is_instruction
-from apps.core.text.keywords import extract_keywords
+from apps.core.text.keywords import extract_keywords, tells_enough
 from apps.core.text.segment import rarity
 from apps.core.text.sentences import cut_at_sentence, split_sentences
-from apps.core.text.topics import tells_enough
 from apps.offline.attributes import is_single, make_own, read_facts
-from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt
+from apps.offline.language import Language, detect_language, fold_in_place, load_rules, take_excerpt
 from apps.offline.prompt import read_lines, read_object
-from apps.offline.rules import load_rules
 from apps.offline.sentences import make_sentence
 
 _SUMMARY_CHARACTERS, _LEAST_CHARACTERS = 490, 150
 _TITLE_CHARACTERS: dict[Language, int] = {"zh": 30, "en": 60}
+# The share of the room that the earlier summary may take; the share of keywords that makes two sentences the same.
 _EARLIER_SHARE, _SAME = 0.6, 0.6
-"""Of the room, what the summary so far may take; of their keywords, what two sentences share that say the same."""
 _SNIPPET_CHARACTERS, _LONGEST_SENTENCE = 200, 180
 _WEIGHTS = {"user": 1.0, "assistant": 0.7}
 _LABELS = {"user": ("用户：", "User: "), "assistant": ("助手：", "Assistant: ")}

@@ -22,7 +22,7 @@ from apps.chat.turn.commands import describe_commands
 from apps.chat.turn.record import COMPOSED
 from apps.conversations.models import Work
 from apps.core.db import fetch_rows
-from apps.core.text.json_text import readable_text
+from apps.core.text.clean import readable_text
 from apps.core.words import COMPONENTS, LAYERS, word
 from apps.memory import kinds as memory_kinds
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory

@@ -19,21 +19,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.connections.models import ConnectedModel, ModelKind, ModelServer
-from apps.connections.selectors import list_servers, read_key
-from apps.connections.services import (
-    Outcome,
-    list_served,
-    remove_server,
-    save_server,
-    set_default,
-    try_chat_model,
-    try_embedding_model,
-    try_model,
-)
+from apps.connections.probing import Outcome, list_served, try_chat_model, try_embedding_model
+from apps.connections.services import list_servers, read_key, remove_server, save_server, set_default, try_model
 from apps.connections.types import MAX_MODEL_CHARS, MAX_MODELS, MAX_SERVER_CHARS, MAX_URL_CHARS, PRESETS
 from apps.core.errors import Conflict, InvalidInput, JiyiError, ModelUnavailable, NotFound
-from apps.core.llm.client import OFFLINE, get_environment_name
-from apps.core.llm.embedding.client import get_embedder_name, get_environment_embedder_name
+from apps.core.llm.client import OFFLINE, get_embedder_name, get_environment_embedder_name, get_environment_name
 from apps.memory.models import EmbeddingModel
 from apps.memory.vectors.reembedding import begin_reembedding
 from apps.panel.jobs import explain_error

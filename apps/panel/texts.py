@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, NoReturn
 
-from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.fold import fold
-from apps.core.text.highlight import find_ranges
+from apps.core.text.search import bm25_terms, find_ranges
 from apps.core.text.segment import pieces
 
 _DASH = "- "

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.accounts.services.export import answer_export
-from apps.core.files import answer_file, answer_written
+from apps.core.responses import answer_file, answer_written
 from apps.doors.models import PastImport
 from apps.memory.kinds import KINDS_BY_SLUG, LONG_TERM, MemoryKind
 from apps.memory.models import AtomicMemory, LongTermMemory

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from apps.chat.context.types import LONG_TERM, MESSAGE
-from apps.core.text.json_text import readable_text
+from apps.core.text.clean import readable_text
 from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
 from apps.memory.models import Category, Source, Status
 

@@ -15,10 +15,9 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict, TooLarge
-from apps.core.fields import StrictCharField
+from apps.core.fields import KnownFieldsSerializer, StrictCharField, read_body
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
-from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.profile.document import MAX_SECTION_CHARACTERS
 from apps.profile.models import ProfileProposal
 from apps.profile.services import (

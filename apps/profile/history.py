@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
-from apps.core.text.forget_targets import Statement
+from apps.core.text.commands import Statement
+from apps.core.text.grounding import Traces
 from apps.core.text.sentences import split_sentences
-from apps.core.text.traces import Traces
 from apps.memory.changes.records import TrackedKind, forget_history, list_recorded
 from apps.memory.changes.types import ChangeDraft, Snapshot
 from apps.memory.commands import StatementHolder

@@ -15,11 +15,10 @@ from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.core.errors import Conflict
-from apps.core.fields import StrictCharField, StrictUUIDField
-from apps.core.filtering import TimesFilter
+from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictUUIDField, read_body
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
-from apps.core.serializers import KnownFieldsSerializer, read_body
+from apps.core.pagination import TimesFilter
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import (
     MAX_SNIPPET_CHARACTERS,

@@ -14,13 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from apps.conversations.rounds import Unsummarized
 from apps.conversations.types import Line, Round
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.blocks import escape, render_block
 from apps.core.llm.client import ask_for_object
-from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, escape, render_block
 from apps.core.text.citations import drop_contained, find_citation_spans, find_citations, list_missing
+from apps.core.text.clean import estimate_tokens
 from apps.core.text.segment import cjk_runs
 from apps.core.text.sentences import cut_at_sentence, split_sentences
-from apps.core.text.tokens import estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)

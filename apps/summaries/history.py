@@ -15,7 +15,7 @@ from apps.conversations.models import Session, Work
 from apps.conversations.queue import release_work
 from apps.conversations.rounds import list_conversation_summaries, rewrite_summary
 from apps.conversations.sessions import is_made_title, lock_session, rename_session
-from apps.core.text.traces import Traces
+from apps.core.text.grounding import Traces
 from apps.memory.changes.records import TrackedKind, forget_history, list_recorded
 from apps.memory.changes.types import ChangeDraft, Snapshot
 from apps.memory.copies import CopyHolder, MemoryCopy

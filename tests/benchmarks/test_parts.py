@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from apps.core.beir import Folder, read_folders
-from apps.core.llm.embedding.local import LocalEmbedder
+from apps.core.llm.embedding_local import LocalEmbedder
 from benchmarks.compare_mem0 import draw_questions, grow_people, make_distinct
 from benchmarks.running import Spread, get_spread
 from benchmarks.scale import BIG, ORDINARY, STEADY_GROUP, list_groups, share_memories

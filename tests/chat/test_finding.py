@@ -16,7 +16,7 @@ from apps.accounts.models import User
 from apps.chat.search import FoundConversation, find_conversations
 from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.search import find_messages
-from apps.core.text.search_terms import parse_search
+from apps.core.text.search import parse_search
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.http_server import ApiClient

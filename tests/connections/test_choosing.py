@@ -10,8 +10,7 @@ from django.db import connection
 from apps.connections.models import ConnectedModel, ModelServer
 from apps.connections.services import remove_server, save_server, set_default
 from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
-from apps.core.llm.client import ChosenModel, choose_chat_model, get_chat_model
-from apps.core.llm.embedding.client import get_embedder, get_embedder_name
+from apps.core.llm.client import ChosenModel, choose_chat_model, get_chat_model, get_embedder, get_embedder_name
 from apps.core.llm.openai import OpenAIChatModel
 from apps.offline.model import OfflineModel
 
@@ -87,7 +86,7 @@ def test_the_key_is_stored_encrypted_and_in_no_error_and_no_representation() -> 
     with connection.cursor() as cursor:
         cursor.execute("SELECT row_to_json(model_server)::text FROM model_server")
         assert KEY not in cursor.fetchone()[0]
-    from apps.connections.selectors import find_endpoints
+    from apps.connections.services import find_endpoints
 
     endpoint = find_endpoints("chat", [])[""]
     assert endpoint.api_key == KEY

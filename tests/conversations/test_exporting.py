@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Session
-from apps.core.files import make_safe_name
+from apps.core.responses import make_safe_name
 from tests.support.factories import UserFactory
 
 pytestmark = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from babel.messages.pofile import PoFileError
 
-from apps.core.catalogs import compile_catalogs
+from apps.core.management.commands.compilemessages import compile_catalogs
 
 PO = """
 msgid ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,23 +88,6 @@ def test_what_an_operator_can_get_wrong_is_still_found(settings: Any) -> None:
 def test_the_middleware_that_those_checks_do_not_see_is_there(base: str) -> None:
     ours = [import_string(name) for name in django_settings.MIDDLEWARE]
     assert any(isinstance(one, type) and issubclass(one, import_string(base)) for one in ours)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("https", ["", "true"])
-def test_the_command_says_the_same(tmp_path: Path, https: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
-        cwd=PROJECT,
-        env={**os.environ, "JIYI_DATA_DIR": str(tmp_path), "HTTPS": https},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
-    assert result.returncode == (0 if https else 1)
-    assert result.stdout.startswith("System check identified no issues") == bool(https)
-    assert re.findall(r"\((\S+\.[WE]\d+)\)", result.stderr) == ([] if https else ["core.W001"])
 
 
 def test_behind_tls_plain_http_leads_to_https_but_for_the_machines_beside_us(settings: Any, client: Client) -> None:

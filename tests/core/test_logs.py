@@ -1,20 +1,24 @@
-"""Logs hold IDs, never text (R3): what PostgreSQL quotes of values is taken out of what is logged of its errors."""
+"""Logs without values (R3), and how it shows that a store is away or full."""
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 from collections.abc import Callable, Iterator
 
+import psycopg
 import pytest
 import structlog
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, InternalError, OperationalError, connection, transaction
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
 
 from apps.accounts.models import Setting
+from apps.core.errors import JiyiError, ModelUnavailable, StorageFull, Unavailable
 from apps.core.logs import make_logging
+from apps.core.outages import describe_outage
 from tests.support.factories import UserFactory
-
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("R3")]
 
 SECRET = "紫罗兰\nviolet"
 
@@ -62,6 +66,8 @@ def log_by_logging(error: Exception) -> None:
     logging.getLogger("tests.logs").error("It failed: %r %s", error, error, exc_info=error)
 
 
+@pytest.mark.django_db
+@pytest.mark.spec("R3")
 @pytest.mark.parametrize("log", [log_by_structlog, log_by_logging])
 @pytest.mark.parametrize(
     ("fail", "expected", "told"),
@@ -84,9 +90,62 @@ def test_errors_of_the_database_are_logged_without_values(
     assert "DETAIL" not in written
 
 
+@pytest.mark.django_db
+@pytest.mark.spec("R3")
 def test_other_errors_are_logged_whole(lines: io.StringIO) -> None:
     try:
         raise ValueError("not a number\nat all")
     except ValueError:
         logging.getLogger("tests.logs").exception("It failed.")
     assert "ValueError: not a number\nat all" in lines.getvalue()
+
+
+def caused(error: Exception, cause: BaseException) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+FULL = [
+    caused(OperationalError("could not extend file"), psycopg.errors.DiskFull("could not extend file")),
+    caused(InternalError("x"), psycopg.errors.IoError("could not write block 1: No space left on device")),
+    OSError(errno.ENOSPC, "No space left on device"),
+    OSError(errno.EDQUOT, "Disk quota exceeded"),
+    ResponseError("MISCONF Errors writing to the AOF file: No space left on device"),
+    ExceptionGroup("two", [ValueError("x"), OSError(errno.ENOSPC, "No space left on device")]),
+    caused(RuntimeError("upload failed"), OSError(errno.ENOSPC, "No space left on device")),
+]
+
+
+@pytest.mark.parametrize("error", FULL, ids=str)
+def test_a_full_disk(error: Exception) -> None:
+    assert type(describe_outage(error)) is StorageFull
+
+
+@pytest.mark.parametrize("cause", [psycopg.OperationalError("server closed the connection"), None])
+def test_a_database_that_is_away(cause: Exception | None) -> None:
+    error = OperationalError("gone")
+    error.__cause__ = cause
+    assert type(describe_outage(error)) is Unavailable
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,
+        ValueError("x"),
+        OSError(errno.ENOENT, "No such file"),
+        RedisConnectionError("refused"),
+        ResponseError("WRONGTYPE"),
+        caused(ModelUnavailable("the model's server is full"), OSError(errno.ENOSPC, "x")),
+        JiyiError("x"),
+    ],
+    ids=repr,
+)
+def test_neither(error: Exception | None) -> None:
+    assert describe_outage(error) is None
+
+
+def test_what_was_dealt_with_before_is_not_the_cause() -> None:
+    error = ValueError("another mistake")
+    error.__context__ = OSError(errno.ENOSPC, "No space left on device")
+    assert describe_outage(error) is None

@@ -1,11 +1,22 @@
-"""The key of an installation, and the one that a restore has put below it."""
+"""The signing key of an installation, and what is encrypted with it."""
 
 from __future__ import annotations
 
 import stat
 from pathlib import Path
+from typing import Any
 
-from apps.core.secret_key import fingerprint, get_former_keys, get_secret_key, put_secret_key
+import pytest
+
+from apps.core.secret_key import (
+    UnreadableSecret,
+    decrypt,
+    encrypt,
+    fingerprint,
+    get_former_keys,
+    get_secret_key,
+    put_secret_key,
+)
 
 
 def test_a_key_is_made_once_and_is_its_owners(tmp_path: Path) -> None:
@@ -30,3 +41,27 @@ def test_another_key_takes_its_place_and_it_stays_readable(tmp_path: Path) -> No
 def test_a_fingerprint_tells_keys_apart_and_nothing_else() -> None:
     assert fingerprint("a") != fingerprint("b")
     assert len(fingerprint("a")) == 16
+
+
+def test_what_was_encrypted_is_read_again_and_looks_different_each_time():
+    first, second = encrypt("密钥 secret", purpose="a"), encrypt("密钥 secret", purpose="a")
+    assert first != second
+    assert "secret" not in first
+    assert decrypt(first, purpose="a") == decrypt(second, purpose="a") == "密钥 secret"
+
+
+def test_another_purpose_another_key_or_a_changed_text_reads_nothing(settings: Any):
+    encrypted = encrypt("secret", purpose="a")
+    damaged = encrypted[:-4] + ("AAA=" if not encrypted.endswith("AAA=") else "BBB=")
+    for text, purpose in ((encrypted, "b"), (damaged, "a"), ("", "a"), ("记忆", "a")):
+        with pytest.raises(UnreadableSecret):
+            decrypt(text, purpose=purpose)
+    settings.SECRET_KEY = "another"
+    with pytest.raises(UnreadableSecret):
+        decrypt(encrypted, purpose="a")
+
+
+def test_a_former_key_still_reads(settings: Any):
+    encrypted = encrypt("secret", purpose="a")
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", [settings.SECRET_KEY]
+    assert decrypt(encrypted, purpose="a") == "secret"

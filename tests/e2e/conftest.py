@@ -18,7 +18,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, expect
 
 from apps.accounts.models import User
-from apps.core.catalogs import compile_catalogs
+from apps.core.management.commands.compilemessages import compile_catalogs
 from tests.e2e.chat_page import ChatPage
 from tests.support.browser import find_chromium
 from tests.support.http_server import HttpServer

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
-from apps.core.llm.embedding.local import LocalEmbedder
+from apps.core.llm.embedding_local import LocalEmbedder
 from apps.memory.judge.known import list_known_memories
 from apps.memory.models import AtomicMemory
 from apps.memory.vectors.memories import fill_missing

@@ -1,13 +1,11 @@
-"""All regular expressions of `apps`, found by themselves: a new one is held to the same limit without being named.
+"""All regular expressions that `apps` compiles, found by themselves: a new one is held to the same limit.
 
-Three sources: what modules hold (also in tables), what their cached functions compile at first use, and the literals
-in calls such as ``re.sub(r"…", …)``. A call whose pattern is none of these is made at run time, and has to be listed in
-`MADE_AT_RUN_TIME` with an example of the worst that it may be given.
+Two sources: what modules hold (also in tables), and what their cached functions compile at first use. What is made of
+texts at run time is in test_patterns.py.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import importlib
 import inspect
@@ -15,13 +13,10 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import apps
-
-FUNCTIONS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
 
 
 def _offline_rules() -> list[tuple[str]]:
@@ -29,7 +24,7 @@ def _offline_rules() -> list[tuple[str]]:
 
 
 def _offline_sources() -> list[tuple[str]]:
-    from apps.offline.rules import load_table
+    from apps.offline.language import load_table
 
     emotions, values = load_table("emotions"), load_table("attributes")
     return [
@@ -61,8 +56,8 @@ def _commands() -> list[tuple[str]]:
 
 
 ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
-    "apps.offline.rules.load_rules": _offline_rules,
-    "apps.offline.rules.compile_rule": _offline_sources,
+    "apps.offline.language.load_rules": _offline_rules,
+    "apps.offline.language.compile_rule": _offline_sources,
     "apps.offline.attributes._rejects": lambda: [("name",), ("place",), ("job",), ("employer",), ("thing",), ("list",)],
     "apps.offline.statements._feelings": lambda: [("en",), ("zh",)],
     "apps.core.text.commands._patterns": _commands,
@@ -85,7 +80,7 @@ class Found:
 def list_patterns() -> list[Found]:
     """Return every pattern of text, each once."""
     found: dict[re.Pattern[str], Found] = {}
-    for name, pattern in (*_in_modules(), *_in_functions(), *_in_calls()):
+    for name, pattern in (*_in_modules(), *_in_functions()):
         if isinstance(pattern.pattern, str) and pattern not in found:
             found[pattern] = Found(name, pattern, _searches(name))
     return list(found.values())
@@ -163,59 +158,3 @@ def _walk(value: Any, *, depth: int) -> Iterator[re.Pattern[Any]]:
     elif depth and dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from _walk(getattr(value, field.name, None), depth=depth - 1)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Call:
-    """A call of `re` in the source. `literal`: its pattern, None where it is made of something else."""
-
-    place: str
-    literal: str | None
-    kept: bool
-    """Whether the pattern is compiled once: at module level, or in a cached function that `_in_functions` calls."""
-
-
-@cache
-def list_calls() -> list[Call]:
-    """Return all calls of `re` in `apps`."""
-    root = Path(apps.__path__[0])
-    paths = (path for path in sorted(root.rglob("*.py")) if "re." in path.read_text("utf-8"))
-    return [call for path in paths for call in _read_calls(path, root)]
-
-
-def _read_calls(path: Path, root: Path) -> Iterator[Call]:
-    module = ".".join(("apps", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
-    tree = ast.parse(path.read_text("utf-8"))
-
-    def visit(node: ast.AST, inside: tuple[str, ...], kept: bool) -> Iterator[Call]:
-        for child in ast.iter_child_nodes(node):
-            names, keeps = inside, kept
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                names = (*inside, child.name)
-                keeps = any(isinstance(one, ast.Name) and one.id == "cache" for one in child.decorator_list)
-                keeps = keeps and child.returns is not None and "Pattern" in ast.unparse(child.returns)
-            elif isinstance(child, ast.ClassDef):
-                names = (*inside, child.name)
-            if isinstance(child, ast.Call) and _is_re(child.func) and child.args:
-                first = child.args[0]
-                literal = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
-                compiles = isinstance(child.func, ast.Attribute) and child.func.attr == "compile"
-                yield Call(".".join((module, *names)), literal, keeps and compiles)
-            yield from visit(child, names, keeps)
-
-    yield from visit(tree, (), True)
-
-
-def _is_re(function: ast.expr) -> bool:
-    return (
-        isinstance(function, ast.Attribute)
-        and isinstance(function.value, ast.Name)
-        and function.value.id == "re"
-        and function.attr in FUNCTIONS
-    )
-
-
-def _in_calls() -> Iterator[tuple[str, re.Pattern[str]]]:
-    for call in list_calls():
-        if call.literal is not None:
-            yield call.place, re.compile(call.literal)

@@ -11,29 +11,21 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from apps.core.llm.blocks import read_block, render_block
-from apps.core.llm.embedding.parts import split_text
+from apps.core.llm.embedding import split_text
 from apps.core.llm.reading import read_json_object
 from apps.core.llm.reasoning import remove_reasoning
 from apps.core.llm.streaming_json import FieldStream
-from apps.core.text.bm25_terms import bm25_terms
+from apps.core.llm.types import read_block, render_block
 from apps.core.text.citations import find_citations, list_missing
-from apps.core.text.clean import clean_json, find_forbidden
-from apps.core.text.client_blocks import cut_client_blocks
-from apps.core.text.commands import read_commands, read_message
+from apps.core.text.clean import clean_json, estimate_tokens, find_forbidden
+from apps.core.text.commands import Statement, match_forget_targets, read_commands, read_message
 from apps.core.text.fold import fold, normalize_value
-from apps.core.text.forget_targets import Statement, match_forget_targets
-from apps.core.text.grounding import is_grounded, is_said_by, read_questions
-from apps.core.text.highlight import cut_excerpt
-from apps.core.text.index_terms import index_terms
+from apps.core.text.grounding import Traces, is_grounded, is_said_by, read_questions
 from apps.core.text.instructions import is_instruction
-from apps.core.text.keywords import explain_keywords, extract_keywords
-from apps.core.text.search_terms import list_spellings, parse_question, parse_search
-from apps.core.text.sentences import cut_at_sentence, split_sentences
+from apps.core.text.keywords import explain_keywords, extract_keywords, find_topic
+from apps.core.text.search import bm25_terms, cut_excerpt, index_terms, list_spellings, parse_question, parse_search
+from apps.core.text.sentences import cut_at_sentence, cut_client_blocks, split_sentences
 from apps.core.text.time_expressions import find_times
-from apps.core.text.tokens import estimate_tokens
-from apps.core.text.topics import find_topic
-from apps.core.text.traces import Traces
 from apps.doors.imports.formats.stores import read_block as read_letta_block
 from apps.doors.imports.formats.uploads import read_nodes
 from apps.doors.imports.formats.values import split_statements

@@ -20,7 +20,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import TooLarge
-from apps.core.parsing import MAX_COMMAS, StrictJSONParser
+from apps.core.fields import MAX_COMMAS, StrictJSONParser
 from tests.linear.hostile import LENGTH, repeat
 from tests.support.http_server import SERVER_THREAD, ApiClient, HttpServer
 from tests.support.scripted_model import MODEL, ScriptedModel

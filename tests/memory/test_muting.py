@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.core.llm.blocks import read_block
+from apps.core.llm.types import read_block
 from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
 from apps.memory.judge.known import list_known_memories

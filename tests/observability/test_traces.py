@@ -23,9 +23,8 @@ from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.worker import claim_batch, drain
 from apps.core.logs import add_trace
-from apps.core.tracing import get_ids, get_traceparent, span, use_tracer
-from apps.core.tracing.exporting import ALLOWED, AllowedOnly, _Tracer
-from apps.core.tracing.starting import ENDPOINTS, is_configured
+from apps.core.tracing import ENDPOINTS, get_ids, get_traceparent, is_configured, span, use_tracer
+from apps.core.tracing_export import ALLOWED, AllowedOnly, _Tracer
 from tests.chat.turn.test_killed import connect, web_process
 from tests.observability.receiver import Receiver, run_receiver
 from tests.support.answers import answer
@@ -131,7 +130,7 @@ def test_while_it_is_off_a_span_is_nothing_and_opentelemetry_is_imported_in_one_
         current.fail("y")
         assert (get_traceparent(), get_ids()) == ("", None)
     importing = [path for path in Path(apps.__path__[0]).rglob("*.py") if _imports_opentelemetry(path)]
-    assert [path.name for path in importing] == ["exporting.py"]
+    assert [path.name for path in importing] == ["tracing_export.py"]
     monkeypatch.setenv(ENDPOINTS[0], "http://127.0.0.1:1")
     assert is_configured()
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
@@ -154,7 +153,7 @@ def test_while_it_is_off_a_process_has_nothing_that_traces() -> None:
         "from celery.signals import worker_process_init\n"
         "from project.celery import trace; trace()\n"
         "parts = ('exporter', 'instrumentation', 'proto', 'sdk.trace', 'distro')\n"
-        "names = ('apps.core.tracing.exporting', *(f'opentelemetry.{part}' for part in parts))\n"
+        "names = ('apps.core.tracing_export', *(f'opentelemetry.{part}' for part in parts))\n"
         "print([name for name in sys.modules if name.startswith(names)])"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}

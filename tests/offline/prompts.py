@@ -6,8 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from apps.core.llm.blocks import render_block
-from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
 from apps.offline.model import OfflineModel
 
 FORMAT = ResponseFormat(name="turn_answer", schema={"type": "object"})

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.core.llm.blocks import render_block
-from apps.core.llm.types import PromptMessage, ResponseFormat
+from apps.core.llm.types import PromptMessage, ResponseFormat, render_block
 from tests.offline.prompts import stream_pieces
 
 SAID_AT = "2026-03-09T20:00+08:00 Monday"

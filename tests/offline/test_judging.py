@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.offline.judging import find_ended
+from apps.offline.extraction import find_ended
 from apps.offline.sentences import make_sentence
 from apps.offline.statements import list_statements
 

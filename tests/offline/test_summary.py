@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.core.llm.blocks import render_block
-from apps.core.llm.types import PromptMessage, ResponseFormat
+from apps.core.llm.types import PromptMessage, ResponseFormat, render_block
 from tests.offline.prompts import stream_pieces
 
 Said = list[tuple[str, str]]

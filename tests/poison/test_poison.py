@@ -20,9 +20,8 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
-from apps.core.text.disguise import is_disguised, strip_invisible
 from apps.core.text.fold import normalize_value
-from apps.core.text.instructions import is_instruction
+from apps.core.text.instructions import is_disguised, is_instruction, strip_invisible
 from apps.doors.imports.running import run_imports
 from apps.doors.imports.services import create_import
 from apps.extraction import tasks

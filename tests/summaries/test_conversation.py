@@ -14,7 +14,7 @@ from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.rounds import get_conversation_summary, open_round, record_assistant_message
 from apps.conversations.sessions import delete_session
 from apps.core.errors import Conflict, ModelUnavailable
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.clean import estimate_tokens
 from apps.summaries.services import prepare_summaries, store_summaries
 from tests.summaries.conftest import Say
 from tests.support.factories import SessionFactory, UserFactory

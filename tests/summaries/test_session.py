@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Session
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.clean import estimate_tokens
 from apps.summaries.drafting import PreparedSummaries
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import (

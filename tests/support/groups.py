@@ -20,7 +20,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from apps.core.catalogs import compile_catalogs
+from apps.core.management.commands.compilemessages import compile_catalogs
 
 RESULTS = Path(".test-output/spec")
 """Where each group writes which requirements its tests prove."""

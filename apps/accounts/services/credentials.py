@@ -37,10 +37,10 @@ from apps.accounts.models import User
 from apps.accounts.services.limits import digest_token, increase
 from apps.accounts.services.login_lockout import LockedOut, admit_attempt, find_lock, forgive_attempts, get_lock
 from apps.accounts.services.sessions import end_other_sessions, read_account
-from apps.core.client_address import get_client_network
+from apps.core.access import get_client_network
 from apps.core.db import release_connections
-from apps.core.encryption import UnreadableSecret, decrypt, encrypt
 from apps.core.errors import Conflict
+from apps.core.secret_key import UnreadableSecret, decrypt, encrypt
 
 logger = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.services.ledger import ACCOUNT, record_person
 from apps.accounts.services.login_lockout import forget_attempts_at
 from apps.accounts.services.personal_data import list_tables
-from apps.core.cache_invalidation import mark_erasure
+from apps.core.cache import mark_erasure
 from apps.core.errors import Conflict
 from apps.core.postgresql.statistics import refresh_statistics
 

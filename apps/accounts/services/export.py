@@ -26,7 +26,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import keep_account
 from apps.accounts.services.personal_data import LeftOut, PersonalTable, Restoration, list_tables
 from apps.core.errors import JiyiError
-from apps.core.files import answer_written
+from apps.core.responses import answer_written
 from apps.core.text.clean import find_forbidden
 from apps.core.times import exists_everywhere
 

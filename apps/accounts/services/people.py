@@ -32,8 +32,8 @@ from apps.accounts.models import ApiToken, Setting, User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services.limits import digest_token, note_valid
 from apps.accounts.types import ALL_SCOPES, MemorySettings, complete_scopes, parse_limit, read_setting_problems
-from apps.core.encryption import UnreadableSecret, decrypt, encrypt
 from apps.core.errors import Forbidden, InvalidInput, Unauthenticated
+from apps.core.secret_key import UnreadableSecret, decrypt, encrypt
 
 logger = structlog.get_logger(__name__)
 

@@ -24,7 +24,7 @@ from django.utils.crypto import constant_time_compare
 from apps.accounts.models import LoginSession, User
 from apps.accounts.services.limits import RecentKeys
 from apps.accounts.services.login_lockout import forgive_attempts
-from apps.core.client_address import get_client_address, get_client_network
+from apps.core.access import get_client_address, get_client_network
 
 logger = structlog.get_logger(__name__)
 

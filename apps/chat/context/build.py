@@ -40,9 +40,8 @@ from apps.chat.prompts import (
     TOOL_LINES,
 )
 from apps.conversations.types import Line, Round
-from apps.core.llm.blocks import render_block
-from apps.core.llm.types import PromptMessage
-from apps.core.text.tokens import estimate_tokens
+from apps.core.llm.types import PromptMessage, render_block
+from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import span
 
 SYSTEM, PROFILE, WORKING, MEMORIES, SUMMARIES, CONVERSATION, NEW_MESSAGE = range(7)

@@ -33,10 +33,10 @@ from apps.chat.context.types import (
 from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
 from apps.conversations.attachments import read_sent_files
 from apps.conversations.types import Line, Window
-from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.text.clean import readable_text
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.fold import normalize_value
-from apps.core.text.json_text import readable_text
+from apps.core.text.sentences import cut_client_blocks
 from apps.core.tracing import span
 from apps.memory import kinds as memory_kinds
 from apps.memory.contexts.reading import list_session_contexts

@@ -32,7 +32,7 @@ from apps.conversations.models import Attachment, Message
 from apps.conversations.rounds import read_rounds
 from apps.conversations.types import Line
 from apps.core.llm.types import PromptMessage
-from apps.core.text.json_text import readable_text
+from apps.core.text.clean import readable_text
 from apps.memory import kinds as memory_kinds
 from apps.memory.changes.records import find_states_since
 from apps.memory.contexts.reading import list_contexts, list_entries_at

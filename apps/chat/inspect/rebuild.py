@@ -44,9 +44,9 @@ from apps.conversations.rounds import get_window
 from apps.conversations.sessions import get_session
 from apps.conversations.types import Line
 from apps.core.llm.client import choose_chat_model
-from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.text.clean import json_text
 from apps.core.text.commands import Reading, read_message
-from apps.core.text.json_text import json_text
+from apps.core.text.sentences import cut_client_blocks
 from apps.memory.recall.both import RecalledMemories
 from apps.memory.working.sessions import WorkingMemorySnapshot, find_working_memory
 from apps.memory.working.variables import Variables

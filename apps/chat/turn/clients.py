@@ -8,7 +8,7 @@ from typing import Any, Literal
 from apps.core.llm.reading import clean_answer
 from apps.core.llm.relaying import read_text
 from apps.core.llm.types import PromptMessage
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.clean import estimate_tokens
 
 FinishReason = Literal["stop", "length"]
 

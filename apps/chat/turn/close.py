@@ -37,9 +37,9 @@ from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.rounds import close_round, record_assistant_message
 from apps.conversations.sessions import get_shown_status
 from apps.core.errors import ModelUnavailable, NotFound
-from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.text.clean import json_text
 from apps.core.text.grounding import read_questions
-from apps.core.text.json_text import json_text
+from apps.core.text.sentences import cut_client_blocks
 from apps.memory.changes.records import Origin, changed_by
 from apps.memory.commands import CommandResult
 from apps.memory.entries import record_entries

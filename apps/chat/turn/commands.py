@@ -27,10 +27,9 @@ from apps.chat.selectors import get_turn
 from apps.conversations.sessions import lock_session
 from apps.conversations.types import OpenRound
 from apps.core.errors import NotFound
+from apps.core.text.clean import estimate_tokens, readable_text
 from apps.core.text.commands import Command, CommandKind
-from apps.core.text.json_text import readable_text
-from apps.core.text.scripts import holds_chinese
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.segment import holds_chinese
 from apps.memory import kinds as memory_kinds
 from apps.memory.commands import (
     CommandResult,

@@ -24,8 +24,8 @@ from apps.chat.turn.types import OpenTurn
 from apps.conversations.models import Message
 from apps.conversations.rounds import read_rounds
 from apps.conversations.serializers import MessageSerializer
-from apps.core.text.client_blocks import cut_client_blocks
-from apps.core.text.json_text import readable_text
+from apps.core.text.clean import readable_text
+from apps.core.text.sentences import cut_client_blocks
 from apps.memory import kinds as memory_kinds
 from apps.memory.keyed import Action
 from apps.memory.recall.rounds import cut_round

@@ -43,16 +43,16 @@ from apps.conversations.histories import ClientHistory
 from apps.conversations.models import MessageStatus
 from apps.conversations.rounds import fail_round
 from apps.conversations.types import OpenRound
-from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import Conflict, JiyiError, ModelUnavailable
+from apps.core.http import run_in_thread_if_large
+from apps.core.llm.client import trace_call
+from apps.core.llm.reading import TextStream
 from apps.core.llm.relaying import relay
 from apps.core.llm.streaming_json import FieldStream
-from apps.core.llm.streaming_text import TextStream
-from apps.core.llm.tracing import trace_call
 from apps.core.llm.types import ChatModel, ModelRequest
 from apps.core.outages import describe_outage
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import Span, get_traceparent, span
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160)
@@ -349,11 +349,13 @@ class TurnRun:
             async for piece in model.stream(request):
                 send(field.feed(piece))
                 await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
-            decoded = await read_apart(field.close, size=field.size)
+            decoded = await run_in_thread_if_large(field.close, size=field.size)
             send(decoded.tail)
         if decoded.source != "field":
             return NO_ANALYSIS
-        return await read_apart(partial(read_analysis, decoded.raw, table=turn.table), size=len(decoded.raw))
+        return await run_in_thread_if_large(
+            partial(read_analysis, decoded.raw, table=turn.table), size=len(decoded.raw)
+        )
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
         """Mark the message as failed and return the error; where the database is away, it is marked once it is back."""

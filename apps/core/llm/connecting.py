@@ -1,4 +1,4 @@
-"""HTTP clients for model servers: they follow no redirect, and read no more than an answer can have.
+"""HTTP clients for model servers, one an event loop: they follow no redirect, and read no more than an answer has.
 
 A prompt holds what somebody said: a server that answers with another address (307 repeats the request there) must not
 get it sent on. An answer without line ends would be collected until the memory is full.
@@ -6,7 +6,10 @@ get it sent on. An answer without line ends would be collected until the memory 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Generic, TypeVar
 
 import httpx2
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
@@ -92,3 +95,40 @@ class _Limited(httpx2.SyncByteStream):
 
     def close(self) -> None:
         self._stream.close()
+
+
+T = TypeVar("T")
+
+
+class PerLoop(Generic[T]):
+    """Opens what `make` returns once in each event loop, and closes it when that loop shuts down.
+
+    The closing relies on `loop.shutdown_asyncgens`, which `asyncio.run`, `asyncio.Runner`, uvicorn and asgiref all
+    call: an asynchronous generator holds the resource open, and finishing it closes the resource.
+    """
+
+    def __init__(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._make = make
+        self._open: dict[asyncio.AbstractEventLoop, tuple[T, AsyncGenerator[T, None]]] = {}
+
+    async def get(self) -> T:
+        """Return the running loop's resource."""
+        loop = asyncio.get_running_loop()
+        held = self._open.get(loop)
+        if held is None:
+            self._forget_closed_loops()
+            keeping = self._keep(loop)
+            held = self._open[loop] = (await anext(keeping), keeping)
+        return held[0]
+
+    async def _keep(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[T, None]:
+        async with self._make() as resource:
+            try:
+                yield resource
+            finally:
+                self._open.pop(loop, None)
+
+    def _forget_closed_loops(self) -> None:
+        """Let go of loops that were closed without being shut down properly."""
+        for loop in [loop for loop in self._open if loop.is_closed()]:
+            self._open.pop(loop, None)

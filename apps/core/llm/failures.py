@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -37,13 +38,13 @@ Reason = Literal[
 Refused = Literal["no", "maybe", "named"]
 
 _MAX_DETAIL = 300
+# Answers that whoever made the request can act on; the others are about the connection to the server.
 _ABOUT_THE_REQUEST = frozenset({400, 404, 413, 422, 429})
-"""Answers that whoever made the request can act on; the others are about the connection to the server."""
 
 _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "grammar", "json mode", "mime type")
 _TOOL_WORDS = re.compile(r"\btools?\b|\btool_|function[ _-]?call", re.IGNORECASE)
+# How llama.cpp says with a status of its own failures that it was not set up for tools.
 _TOOLS_UNAVAILABLE = re.compile(r"--jinja|tools? param|constraints with tools", re.IGNORECASE)
-"""How llama.cpp says with a status of its own failures that it was not set up for tools."""
 
 _TOO_LONG = re.compile(
     r"context[ _-]?(?:length|size|window|limit)|(?:too|greater|larger|more) .{0,40}(?:long|large|context|tokens)"
@@ -124,6 +125,12 @@ def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame
         failure = Failure("server_error", f"The model server at {server} reports: {detail}", transient=passing)
         return _blame_grammar(failure, error.message)
     return Failure("bad_answer", f"What the server at {server} sent is no {blame.answer}. Check {blame.address}.")
+
+
+def show_address(base_url: str) -> str:
+    """Return the address of a server as it may be shown: without user name, password and query."""
+    parts = urlsplit(base_url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, blame: Blame) -> Failure:

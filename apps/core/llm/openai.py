@@ -13,23 +13,21 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import httpx2
 from openai import AsyncOpenAI, AsyncStream
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.connecting import make_async_client
-from apps.core.llm.failures import CHAT, Failure, describe_failure
-from apps.core.llm.per_loop import PerLoop
+from apps.core.llm.connecting import PerLoop, make_async_client
+from apps.core.llm.failures import CHAT, Failure, describe_failure, show_address
+from apps.core.llm.reading import TextStream
 from apps.core.llm.reasoning import ReasoningFilter
-from apps.core.llm.streaming_text import TextStream
-from apps.core.llm.tool_calls import CallAssembler
 from apps.core.llm.types import Blame, ModelRequest, ToolCall
 from apps.core.llm.wire import (
     CUT_OFF,
     DEFAULT_BASE_URL,
     MAX_ANSWER_CHARS,
+    CallAssembler,
     FormatLevel,
     Said,
     read_chunk,
@@ -40,11 +38,11 @@ from apps.core.llm.wire import (
 
 _WEAKER: dict[FormatLevel, FormatLevel] = {"json_schema": "json_object", "json_object": "text"}
 
+# How a request is put: the response format, and whether it offers tools.
 _Asked = tuple[FormatLevel, bool]
-"""How a request is put: the response format, and whether it offers tools."""
 
+# How long the end of a finished answer's stream is waited for, so that its connection can be used again.
 _DRAIN_SECONDS = 0.25
-"""How long the end of a finished answer's stream is waited for, so that its connection can be used again."""
 
 logger = logging.getLogger(__name__)
 
@@ -113,8 +111,7 @@ class OpenAIChatModel:
     @property
     def server(self) -> str:
         """The base URL as it may be shown: without user name, password and query."""
-        parts = urlsplit(self._base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return show_address(self._base_url)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
         """Yield the answer's text as it comes; see `ChatModel.stream`. Closing the generator ends the request."""

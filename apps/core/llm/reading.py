@@ -1,4 +1,4 @@
-"""Read the JSON object that a model answered with, however badly it is written (E5).
+"""Read what a model answered: the JSON object, however badly it is written (E5), or plain text (E6, C6).
 
 A model may think before its answer, fence it, cut it, misquote it, repeat keys, or write 1 MB of brackets.
 `read_json_object` never raises, takes bounded time, and says whether the object had to be repaired: only JSON that
@@ -16,24 +16,24 @@ from typing import Any, SupportsIndex
 
 from json_repair import repair_json
 
-from apps.core.llm.reasoning import remove_reasoning
+from apps.core.llm.reasoning import ReasoningFilter, remove_reasoning
 from apps.core.text.clean import clean_json
 
+# Broken answers longer than this are not repaired. A reply has at most 32,000 characters.
 MAX_REPAIRED_CHARS = 64_000
-"""Broken answers longer than this are not repaired. A reply has at most 32,000 characters."""
 
+# What repairing may cost: ordinary damage takes 1 to 8 reads a character, hostile input is quadratic.
 _READS_PER_CHAR = 20
-"""What repairing may cost: ordinary damage takes 1 to 8 reads a character, hostile input is quadratic."""
 
 _FENCE = re.compile(r"`{3,}\w*")
 _BLANK = " \t\r\n\ufeff"
 
 _OBJECT = re.compile(r"\{(?=\s*[\"}])")
+# What stands before an object that is part of another one, or of a list.
 _INSIDE = re.compile(r"(?:\[|(?:[\"'\]}\d]|true|false|null)\s*,|[\"']\s*:)\s*\Z")
-"""What stands before an object that is part of another one, or of a list."""
 
+# Objects in a text that may turn out broken: each is read to its end.
 _MAX_BROKEN = 50
-"""Objects in a text that may turn out broken: each is read to its end."""
 
 _MAX_WRAPPINGS = 3
 
@@ -172,3 +172,36 @@ class _MeteredText(str):
         self._reads_left -= 1
         if self._reads_left < 0:
             raise _TooCostly
+
+
+class AnswerCleaner:
+    """`clean_answer` for an answer that comes in pieces: the halves of a surrogate pair may come in two of them."""
+
+    def __init__(self) -> None:
+        self._half_pair = ""
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece and return it cleaned; a half pair at its end waits for the next one."""
+        text = (self._half_pair + piece).replace("\0", "")
+        end = len(text) - ("\ud800" <= text[-1:] <= "\udbff")
+        self._half_pair = text[end:]
+        return clean_answer(text[:end])
+
+
+class TextStream:
+    """Passes a streamed plain answer on without reasoning, U+0000 and lone surrogates.
+
+    What comes out depends on the text alone, never on where it was split.
+    """
+
+    def __init__(self) -> None:
+        self._reasoning = ReasoningFilter()
+        self._cleaner = AnswerCleaner()
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece of the answer and return the text that it makes certain, possibly empty."""
+        return self._cleaner.feed(self._reasoning.feed(piece))
+
+    def close(self) -> str:
+        """Tell that the answer is complete and return the rest of the text, often empty."""
+        return self._cleaner.feed(self._reasoning.close())

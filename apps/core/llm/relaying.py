@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
 
 from apps.core.errors import InvalidInput, ModelUnavailable
-from apps.core.llm.streaming_text import AnswerCleaner
+from apps.core.llm.reading import AnswerCleaner
 from apps.core.llm.types import ChatModel, ModelRequest, PromptMessage, RelayingModel, Role
 from apps.core.text.clean import clean_json
 
+# Levels of a delta whose texts may go on in the next one: the arguments of a call are at the fifth.
 _MAX_DELTA_DEPTH = 6
-"""Levels of a delta whose texts may go on in the next one: the arguments of a call are at the fifth."""
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant"}
 

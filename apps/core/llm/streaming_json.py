@@ -32,9 +32,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal
 
-from apps.core.llm.reading import find_objects, read_json_object
+from apps.core.llm.reading import AnswerCleaner, find_objects, read_json_object
 from apps.core.llm.reasoning import CLOSING_TAG, TAG, ReasoningFilter, remove_reasoning
-from apps.core.llm.streaming_text import AnswerCleaner
 
 _Reading = Generator[None, None, None]
 
@@ -53,8 +52,8 @@ _ANYTHING = re.compile(r"(?s).*")
 _OPENER = re.compile(r"""(?:`{3,6}\w{0,20}\s{0,20})?\{(?=\s{0,20}(?:["'}]|\w{1,40}\s{0,20}:))""")
 _OPENER_SO_FAR = re.compile(r"`{1,2}|(?:`{3,6}\w{0,20}\s{0,20})?(?:\{\s{0,20}(?:\w{1,40}\s{0,20})?)?")
 
+# Longer text before an object is a thought, with drafts in it.
 _LEAD_IN_CHARS = 300
-"""Longer text before an object is a thought, with drafts in it."""
 
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HEX = frozenset("0123456789abcdefABCDEF")

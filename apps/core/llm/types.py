@@ -1,4 +1,4 @@
-"""What the rest of the project knows of a chat model: plain values and one protocol.
+"""Describe chat models to the rest of the project: plain values, protocols, and delimited data in a prompt (C5).
 
 A model is anything with ``name`` and ``stream``. It gets the whole prompt as messages and yields text; whether
 that text is JSON is the caller's affair (`apps.chat.prompts`). The remote client and the offline rules both fit. What
@@ -7,6 +7,7 @@ only a server's model can do has a protocol of its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -124,3 +125,24 @@ class RelayingModel(ChatModel, Protocol):
         refuses the request itself, its answer is in ``fields["refusal"]``: ``{"status", "error"}``.
         """
         ...
+
+
+def escape(text: str) -> str:
+    """Make `text` unable to end the block that holds it."""
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unescape(text: str) -> str:
+    """Undo `escape`."""
+    return text.replace("&lt;", "<").replace("&gt;", ">")
+
+
+def render_block(name: str, body: str) -> str:
+    """Return the block as the prompt holds it; `body` is escaped here."""
+    return f"<{name}>\n{escape(body)}\n</{name}>"
+
+
+def read_block(prompt: str, name: str) -> str | None:
+    """Return the unescaped body of the first block called `name`, or None if the prompt has none."""
+    found = re.search(rf"<{re.escape(name)}>\n(.*?)\n</{re.escape(name)}>", prompt, re.DOTALL)
+    return unescape(found.group(1)) if found else None

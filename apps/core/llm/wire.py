@@ -1,23 +1,28 @@
-"""OpenAI's chat completions on the wire: what a request says and what an answer, however odd, means."""
+"""OpenAI's chat completions on the wire: what a request says and what an answer, however odd, means.
+
+OpenAI numbers tool calls (``index``), and only a call's first piece has its ``id`` and name. Others leave the number
+out, give all calls the number 0, repeat the ID, send a call whole, give arguments as an object, or send a field of
+their own in a piece by itself, which they want back with the result (Gemini's ``extra_content``).
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, ToolSpec
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, ToolCall, ToolSpec
 
+# The finish reason of an answer that reached its limit of tokens.
 CUT_OFF = "length"
-"""The finish reason of an answer that reached its limit of tokens."""
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
+# An answer longer than this is a failure; a model in a loop must not fill the memory.
 MAX_ANSWER_CHARS = 1_000_000
-"""An answer longer than this is a failure; a model in a loop must not fill the memory."""
 
+# Ways to ask for JSON, strongest first (E5); "text" does not ask.
 FormatLevel = Literal["json_schema", "json_object", "text"]
-"""Ways to ask for JSON, strongest first (E5); "text" does not ask."""
 
 
 def render_request(request: ModelRequest, *, model: str, level: FormatLevel, base_url: str) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Said:
     """What an event or a completion says. `finished`: the finish reason, or ""; `thinks`: it has reasoning, which is
-    not shown; `calls`: what it has of tool calls, for `apps.core.llm.tool_calls`, which may be anything.
+    not shown; `calls`: what it has of tool calls, for `apps.core.llm.wire`, which may be anything.
     """
 
     text: str = ""
@@ -133,3 +138,80 @@ def read_completion(body: bytes) -> Said:
     if (silent and not said.calls and not said.thinks) or len(said.text) > MAX_ANSWER_CHARS:
         raise ValueError("The completion has no text of acceptable length.")
     return said
+
+
+# Calls in one answer: a model that makes more is in a loop.
+MAX_CALLS = 32
+
+_KNOWN = frozenset({"index", "id", "type", "function"})
+
+
+@dataclass(slots=True)
+class _Partial:
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class CallAssembler:
+    """Collects the pieces of an answer's tool calls. `size`: the characters so far."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._calls: list[_Partial] = []
+
+    def feed(self, parts: Any) -> None:
+        """Take the ``tool_calls`` of one event, or of a whole message; what is not as expected is left out."""
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict):
+                self._take(part)
+
+    def close(self) -> list[ToolCall]:
+        """Return the calls in the order in which they began; one without an ID of its own is named by its place."""
+        calls: dict[str, ToolCall] = {}
+        for at, call in enumerate(self._calls):
+            arguments = "".join(call.arguments)
+            if call.name or arguments:
+                call_id = call.id if call.id and call.id not in calls else f"call_{at}"
+                calls[call_id] = ToolCall(call_id, call.name, arguments, extra=call.extra)
+        return list(calls.values())
+
+    def _take(self, part: dict[str, Any]) -> None:
+        function = part.get("function")
+        function = function if isinstance(function, dict) else {}
+        index, call_id = part.get("index"), _read_text(part.get("id"))
+        name, arguments = _read_text(function.get("name")), _read_arguments(function.get("arguments"))
+        call = self._find(index if isinstance(index, int) else None, call_id, name)
+        if call is None:
+            return
+        call.id, call.name = call.id or call_id, call.name or name
+        call.arguments.append(arguments)
+        call.extra |= {key: value for key, value in part.items() if key not in _KNOWN}
+        self.size += len(name) + len(arguments)
+
+    def _find(self, index: int | None, call_id: str, name: str) -> _Partial | None:
+        """The call that a piece continues, or a new one; None where there would be too many."""
+        known = [call for call in self._calls if call_id and call.id == call_id and index in (None, call.index)]
+        if not known and index is not None:
+            known = [call for call in self._calls if call.index == index and not (call_id and call.id)]
+        if not known and index is None and not call_id:
+            # Without any mark: a name begins the next call, anything else continues the last one.
+            known = [call for call in self._calls[-1:] if not (name and call.name)]
+        if known:
+            return known[-1]
+        if len(self._calls) == MAX_CALLS:
+            return None
+        self._calls.append(_Partial(index))
+        return self._calls[-1]
+
+
+def _read_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _read_arguments(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)

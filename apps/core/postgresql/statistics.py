@@ -16,11 +16,11 @@ WHERE pg_class.relname = ANY(%(tables)s) AND relid = to_regclass(quote_ident(pg_
 ORDER BY pg_class.relname
 """
 
+# Changed rows of a table from which on its statistics may be stale; with fewer, no plan is slow.
 ROWS = 1_000
-"""Changed rows of a table from which on its statistics may be stale; with fewer, no plan is slow."""
 
+# How long to wait for whoever else is at it, autovacuum most likely.
 WAIT = "500ms"
-"""How long to wait for whoever else is at it, autovacuum most likely."""
 
 
 def refresh_statistics(tables: Collection[str], *, using: str = DEFAULT_DB_ALIAS) -> list[str]:

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from apps.core.text.fold import fold, normalize_key
-from apps.core.text.scripts import holds_chinese
+from apps.core.text.segment import holds_chinese
 from apps.core.text.text_cache import cache_texts
 
 _DATA = Path(__file__).parent / "data" / "attributes.toml"

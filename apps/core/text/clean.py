@@ -1,22 +1,26 @@
-"""What neither JSON in PostgreSQL nor UTF-8 can hold: U+0000, lone surrogates, numbers that are not finite.
+"""What can be stored of a text or a JSON value, how long it is, and how it reads. Pure.
 
-A client that sends one gets a 400 naming it (``find_forbidden``); a model's answer is cleaned instead (``clean_text``,
-``clean_json``), as nobody is there to correct it (SPEC, API).
+Neither JSON in PostgreSQL nor UTF-8 can hold U+0000, lone surrogates, and numbers that are not finite. A client that
+sends one gets a 400 naming it (``find_forbidden``); a model's answer is cleaned instead (``clean_text``,
+``clean_json``), as nobody is there to correct it.
 """
 
 from __future__ import annotations
 
 import codecs
+import json
 import math
 import re
 from typing import Any
+
+from apps.core.text.segment import holds_chinese
 
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
+# Levels of nesting accepted in a JSON value: far more than any memory needs, far below Python's recursion limit.
 MAX_DEPTH = 64
-"""Levels of nesting accepted in a JSON value: far more than any memory needs, far below Python's recursion limit."""
 
 
 def clean_text(text: str) -> str:
@@ -98,3 +102,73 @@ def find_forbidden(value: Any) -> str | None:
 def _find_character(text: str) -> str | None:
     found = _FORBIDDEN.search(text)
     return f"U+{ord(found.group()):04X}" if found else None
+
+
+_ASCII_CHARACTERS_PER_TOKEN = 4
+_OTHER_BYTES_PER_TOKEN = 3
+
+
+def estimate_tokens(text: str) -> int:
+    """The estimated number of tokens of `text`, rounded up; 0 for the empty text.
+
+    Four ASCII characters, or three bytes of other UTF-8, are one token: a Chinese character (3 bytes) is one, a
+    Cyrillic letter (2 bytes) two thirds, an emoji (4 bytes) one and a third. Monotone: more text is never fewer tokens,
+    and the estimate of two texts joined is at most the sum of theirs.
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    ascii_size = len(text.encode("ascii", "ignore"))
+    return math.ceil(ascii_size / _ASCII_CHARACTERS_PER_TOKEN + (size - ascii_size) / _OTHER_BYTES_PER_TOKEN)
+
+
+def json_text(value: Any) -> str:
+    """The words of a JSON value in order, spaces between them, keys included: {"城市": ["北京"]} → "城市 北京".
+
+    Numbers are written as JSON writes them, 3.0 as 3; true, false and null say nothing and are left out.
+    """
+    parts: list[str] = []
+    todo = [value]
+    while todo:
+        match todo.pop():
+            case str() as text:
+                parts.append(text)
+            case None | bool():
+                pass
+            case float() as number if number.is_integer():
+                parts.append(str(int(number)))
+            case dict() as mapping:
+                todo.extend(item for pair in reversed(mapping.items()) for item in reversed(pair))
+            case list() | tuple() as items:
+                todo.extend(reversed(items))
+            case number:
+                parts.append(str(number))
+    return " ".join(parts)
+
+
+def readable_text(value: Any) -> str:
+    """A JSON value as people write it: ["tea", "jam"] → "tea, jam", {"城市": "北京"} → "城市：北京". Null is nothing.
+
+    Where an item holds a comma itself, semicolons separate; what is nested is put in brackets.
+    """
+    return _read_out(value, nested=False)
+
+
+def _read_out(value: Any, *, nested: bool) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case dict():
+            texts = [(str(key), _read_out(item, nested=True)) for key, item in value.items()]
+            parts = [f"{key}{'：' if holds_chinese(key + text) else ': '}{text}" for key, text in texts]
+            separators = ("；", "; ")
+        case list():
+            parts = [_read_out(item, nested=True) for item in value]
+            separators = ("；", "; ") if any("," in part or "、" in part for part in parts) else ("、", ", ")
+        case _:
+            return json.dumps(value)
+    chinese = holds_chinese("".join(parts))
+    text = separators[0 if chinese else 1].join(parts)
+    if not nested:
+        return text
+    return f"（{text}）" if chinese else f"({text})"

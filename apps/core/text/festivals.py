@@ -11,8 +11,8 @@ from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 
+# The first day, and the day after the last.
 Days = tuple[date, date]
-"""The first day, and the day after the last."""
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str], date], Days]]
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from apps.core.text.clean import clean_text
-from apps.core.text.pronouns import drop_pronouns
+from apps.core.text.segment import drop_pronouns
 
+# Marks before and after a text that make no other spelling of it.
 _AROUND = " .,;:!?。，、；：！？"
-"""Marks before and after a text that make no other spelling of it."""
 
 _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 _ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
-
-_lock = threading.Lock()
-_converter: Any = None
 
 
 def fold(text: str) -> str:
@@ -41,7 +38,7 @@ def simplify(text: str) -> str:
     """`text` in simplified characters."""
     if text.isascii():
         return text
-    converted: str = _get_converter().convert(text)
+    converted: str = get_converter("t2s").convert(text)
     return converted
 
 
@@ -57,20 +54,12 @@ def strip_accents(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
-def warm_up() -> None:
-    """Read the dictionary now, so that the first request of a process does not wait for it."""
-    _get_converter()
+@cache
+def get_converter(name: str) -> Any:
+    """Return OpenCC's converter from one Chinese script to another: ``t2s`` or ``s2t``."""
+    from opencc import OpenCC  # its dictionaries: only where there is Chinese
 
-
-def _get_converter() -> Any:
-    global _converter
-    if _converter is None:
-        with _lock:
-            if _converter is None:
-                from opencc import OpenCC
-
-                _converter = OpenCC("t2s")
-    return _converter
+    return OpenCC(name)
 
 
 def normalize_key(key: str) -> str:

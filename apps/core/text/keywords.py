@@ -1,20 +1,77 @@
-"""Keywords of a message (K1): what it is about, as folded words."""
+"""The words in which messages and memories are compared (K2, K4), keywords (K1) and topics made of them. Pure."""
 
 from __future__ import annotations
 
+import re
+import threading
 from collections import Counter
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from apps.core.text.fold import fold_for_search
-from apps.core.text.matching import match_words
-from apps.core.text.pronouns import NEUTRAL
-from apps.core.text.segment import rarity, signs
+from apps.core.text.fold import fold_for_search, strip_accents
+from apps.core.text.segment import NEUTRAL, is_cjk, normalize_pronouns, rarity, signs, words
+from apps.core.text.text_cache import cache_texts
+
+_ENGLISH_WORD = re.compile("[a-z]{3,40}")
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+
+_stemmers = threading.local()
+
+
+def match_words(text: str) -> list[str]:
+    """The words of `text` in order: jieba's default mode, folded as for a search, without 's, pronouns neutral."""
+    return normalize_pronouns(map(strip_possessive, words(fold_for_search(text))))
+
+
+def strip_possessive(word: str) -> str:
+    """`word` without the English possessive: dog's → dog."""
+    return word.removesuffix("'s").removesuffix("’s")
+
+
+@cache_texts(20_000)
+def stem(word: str) -> str:
+    """The stem of a folded English word (Snowball): colors → color, running → run. Other words are their own stem."""
+    if not _ENGLISH_WORD.fullmatch(word):
+        return word
+    stemmer: Any = getattr(_stemmers, "english", None)
+    if stemmer is None:  # one per thread: a stemmer keeps the word it works on
+        stemmer = _stemmers.english = _create_stemmer()
+    result: str = stemmer.stemWord(word)
+    stemmer.set_current("")
+    return result
+
+
+def _create_stemmer() -> Any:
+    from snowballstemmer import stemmer  # its thirty languages: only where a word is to be stemmed
+
+    return stemmer("english")
+
+
+def bigrams(word: str) -> list[str]:
+    """Every two neighbouring characters of `word`, in order."""
+    return [word[start : start + 2] for start in range(len(word) - 1)]
+
+
+@cache_texts(20_000)
+def word_parts(word: str) -> tuple[str, ...]:
+    """The parts of a folded word, two characters or longer, whose occurrence says something about the word (K4's 0.3).
+
+    Of a Chinese (or Japanese, or Korean) word every two neighbouring characters: a longer part contains one of them. Of
+    other words their runs of letters (python3 → python) and the stems of those (running → run): that programmer and
+    project share "pro" means nothing.
+    """
+    if is_cjk(word):
+        return tuple(dict.fromkeys(bigrams(word))) if len(word) > 2 else ()
+    runs = _LETTERS.findall(word)
+    return tuple(part for part in dict.fromkeys([*runs, *map(stem, runs)]) if part != word)
+
 
 _DATA = Path(__file__).parent / "data"
+# Shorter numbers are counts, hours and days; from four digits on they are years, codes and numbers one asks for.
 _MIN_DIGITS = 4
-"""Shorter numbers are counts, hours and days; from four digits on they are years, codes and numbers one asks for."""
 
 
 def extract_keywords(text: str, *, limit: int = 10) -> list[str]:
@@ -78,3 +135,60 @@ def load_stop_words() -> frozenset[str]:
 def _is_short_number(word: str) -> bool:
     digits = word.replace(".", "")
     return digits.isdecimal() and len(digits) < _MIN_DIGITS
+
+
+# Nats that the words of a message carry in all before it has a topic of its own: "true", 的确 and "that helped" are
+# below, two words of some rarity above.
+LEAST_INFORMATION = 18.0
+
+# The information of a word in letters, which has no counts: the rarer, the longer (Zipf's law of abbreviation).
+# English has about this entropy a letter (Shannon 1951).
+NATS_A_LETTER = 1.3
+
+MAX_WORDS = 12
+# Characters between two words that are named together: "trip to Tokyo", 人工智能的未来.
+_MAX_GAP = 4
+
+
+def find_topic(
+    message: str, *, folded: str, earlier: Sequence[str] = (), is_vague: Callable[[str], object]
+) -> str | None:
+    """Return the words of a message that tell most, one or two that stand together; None where it tells too little.
+
+    `folded`: the message character by character as keywords are written. What was said `earlier`, too, folded as well,
+    tells more. `is_vague`: of a folded word that names nothing.
+    """
+    words = [word for word in _list_words(folded) if len(word) > 1 and not is_vague(word)]
+    if sum(map(measure, words)) < LEAST_INFORMATION:
+        return None
+    plain = strip_accents(folded)  # as keywords are, and as long: an accent by itself is the exception
+    spoken = plain if len(plain) == len(folded) else folded
+    places = sorted((at, word) for word in words if (at := spoken.find(word)) >= 0)
+    weights = {word: measure(word) * (1 + sum(word in text for text in earlier)) for word in words}
+    best, phrase = 0.0, ""
+    for number, (at, word) in enumerate(places):
+        end = at + len(word)
+        if weights[word] > best:
+            best, phrase = weights[word], message[at:end]
+        for start, other in places[number + 1 : number + 2]:
+            between = folded[end:start]
+            if len(between) <= _MAX_GAP and not _BREAK.search(between) and weights[word] + weights[other] > best:
+                best, phrase = weights[word] + weights[other], message[at : start + len(other)]
+    return phrase or None
+
+
+def tells_enough(text: str) -> bool:
+    """Return whether the words of a text carry enough for it to be a title."""
+    return sum(map(measure, _list_words(text))) >= LEAST_INFORMATION
+
+
+def _list_words(text: str) -> list[str]:
+    return [word for word in extract_keywords(text, limit=MAX_WORDS) if word.isalnum() or not signs(word)]
+
+
+def measure(word: str) -> float:
+    """Return how much a folded word tells, in nats."""
+    return NATS_A_LETTER * len(word) if word.isascii() else rarity(word)
+
+
+_BREAK = re.compile(r"[^\w\s-]|\n")

@@ -1,17 +1,29 @@
 """Words of Chinese, English and mixed text: jieba for runs with Han characters, a pattern for everything else.
 
 Text is taken as it stands; callers that compare fold it first. The dictionary (350,000 words, about 0.6 s) is read
-once per process, at first use or by `warm_up`. jieba's own loader is not used: it logs to stderr and keeps a cache
+once per process, at first use. jieba's own loader is not used: it logs to stderr and keeps a cache
 file of a fixed name in the shared temporary folder, where a second system user could plant or block it.
+
+Pronouns of the two people in a conversation are one: "你喜欢的颜色" (as a model wrote it down) and "我喜欢的颜色" (as
+the person asks) must meet (K2, L3). jieba's words decide what a pronoun is: 我们, 你们, 自我 and 迷你 are none.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import threading
 import warnings
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def holds_chinese(text: str) -> bool:
+    """Whether any character of the text is Chinese."""
+    return _CHINESE.search(text) is not None
+
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
@@ -31,55 +43,21 @@ _SIGN = re.compile(
 )
 
 _PART = re.compile(r"\d+|[^\W\d_]+")
+# Longer words of letters and digits are digests and keys, of which nobody looks for a part.
 _LONGEST_MIXED = 32
-"""Longer words of letters and digits are digests and keys, of which nobody looks for a part."""
 
+# Characters given to jieba at once: its hidden Markov model takes quadratic time on a run of unknown characters.
 _SLICE = 400
-"""Characters given to jieba at once: its hidden Markov model takes quadratic time on a run of unknown characters."""
 
-_NAMED = frozenset(
-    {
-        "猫叫",
-        "狗叫",
-        "鸡叫",
-        "鸟叫",
-        "马叫",
-        "猪叫",
-        "牛叫",
-        "羊叫",
-        "鱼叫",
-        "爸叫",
-        "妈叫",
-        "哥叫",
-        "姐叫",
-        "弟叫",
-        "妹叫",
-    }
-)
-"""Sounds of animals to jieba, but people who write them say what somebody is called: 我的猫叫咪咪. Cut in two."""
+# Sounds of animals to jieba, but people who write them say what somebody is called: 我的猫叫咪咪. Cut in two.
+_NAMED = frozenset(f"{animal}叫" for animal in "猫狗鸡鸟马猪牛羊鱼爸妈哥姐弟妹")
 
+# Rarity of a word the dictionary lacks, such as nearly every English one: that of an ordinary Chinese noun.
 _UNKNOWN_RARITY = 12.0
-"""Rarity of a word the dictionary lacks, such as nearly every English one: that of an ordinary Chinese noun."""
-
-_lock = threading.Lock()
-_tokenizer: Any = None
 
 
-def warm_up() -> None:
-    """Read the dictionary now, so that the first request of a process does not wait for it."""
-    _get_tokenizer()
-
-
+@cache
 def _get_tokenizer() -> Any:
-    global _tokenizer
-    if _tokenizer is None:
-        with _lock:
-            if _tokenizer is None:
-                _tokenizer = _load_tokenizer()
-    return _tokenizer
-
-
-def _load_tokenizer() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jieba's source has invalid escapes, reported whenever it is compiled
         import jieba
@@ -157,3 +135,57 @@ def is_cjk(text: str) -> bool:
 def cjk_runs(text: str) -> list[str]:
     """The longest runs of Chinese, Japanese or Korean characters in `text`."""
     return _CJK_RUN.findall(text)
+
+
+# The form that stands for every pronoun.
+NEUTRAL = "我"
+
+PRONOUNS = frozenset({"我", "你", "您", "i", "me", "my", "mine", "myself", "you", "your", "yours", "yourself"})
+
+_CHARACTERS = "我你您"
+_NO_PRONOUN_INSIDE = (
+    "我们",
+    "你们",
+    "您们",
+    "自我",
+    "忘我",
+    "敌我",
+    "唯我",
+    "我国",
+    "我军",
+    "我党",
+    "我方",
+    "迷你",
+    "你好",
+    "您好",
+)
+
+
+def normalize_pronouns(tokens: Iterable[str]) -> list[str]:
+    """Folded words with every pronoun in its neutral form; 我家, 谢谢您 and the like are taken apart first."""
+    return [NEUTRAL if token in PRONOUNS else token for token in _split_pronouns(tokens)]
+
+
+def drop_pronouns(text: str) -> str:
+    """Folded text without pronouns and without the possessive 的 after one: 你的猫 → 猫."""
+    kept: list[str] = []
+    after_pronoun = False
+    for piece in _split_pronouns(pieces(text)):
+        if piece in PRONOUNS:
+            after_pronoun = True
+            continue
+        if not (after_pronoun and piece == "的"):
+            kept.append(piece)
+        after_pronoun = False
+    return "".join(kept)
+
+
+def _split_pronouns(tokens: Iterable[str]) -> Iterator[str]:
+    """Take a pronoun off the start or end of a two- or three-character word that jieba took for one (我家, 告诉您)."""
+    for token in tokens:
+        if not 2 <= len(token) <= 3 or any(word in token for word in _NO_PRONOUN_INSIDE):
+            yield token
+            continue
+        start = 1 if token[0] in _CHARACTERS else 0
+        end = len(token) - 1 if token[-1] in _CHARACTERS else len(token)
+        yield from (part for part in (token[:start], token[start:end], token[end:]) if part)

@@ -3,7 +3,7 @@
 Reading a text takes milliseconds, and comparing needs it for thousands of texts, so results are cached while a process
 lives. What an erasure has deleted must not survive there. So nothing computed from a person's text is cached with
 `functools.lru_cache`, which nobody could empty, but with `cache_texts`; a test looks for any that is. When the caches
-are cleared is up to `apps.core.cache_invalidation`. Pure, no Django.
+are cleared is up to `apps.core.cache`. Pure, no Django.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
 
+# `re` keeps the patterns that it has compiled, and some are made of people's words.
 _clear_functions: list[Callable[[], None]] = [re.purge]
-"""`re` keeps the patterns that it has compiled, and some are made of people's words."""
 
 
 def cache_texts(size: int) -> Callable[[F], F]:

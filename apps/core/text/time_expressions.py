@@ -28,8 +28,8 @@ class TimeSpan:
     position: int
 
 
+# The first day, and the day after the last.
 _Days = tuple[date, date]
-"""The first day, and the day after the last."""
 
 _Reader = Callable[[re.Match[str], date], _Days]
 
@@ -39,8 +39,8 @@ class _Span(NamedTuple):
     end: datetime
 
 
+# The longest time from a beginning to an end that together name one stretch.
 _MOST_OF_A_RANGE = timedelta(days=360)
-"""How long it is at most from one time to another, where they are said to be one stretch."""
 
 _CONNECTION = re.compile(r"\s*(?:到|至|-|~|–|—|to|through|until|till)\s*")
 

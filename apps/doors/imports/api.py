@@ -19,9 +19,9 @@ from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, TooLarge
+from apps.core.fields import KnownFieldsSerializer, read_body
 from apps.core.http import read_uuid
 from apps.core.operations import Answer, Problem, describe
-from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.doors.imports import services
 from apps.doors.imports.formats import registry
 from apps.doors.imports.previews import Preview, preview_file

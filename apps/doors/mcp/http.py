@@ -25,9 +25,8 @@ from rest_framework.request import Request
 
 from apps.accounts.selectors import get_user
 from apps.accounts.types import ALL_SCOPES, Scope, allows
-from apps.core.apart import read_apart
 from apps.core.errors import JiyiError, TooLarge
-from apps.core.http import AsyncAPIView, error_body
+from apps.core.http import AsyncAPIView, error_body, run_in_thread_if_large
 from apps.doors.mcp.oauth.services import LOOPBACK, get_base_url, get_resource_metadata_url
 from apps.doors.mcp.server import TOOLS, Access, Context, build_server, read_access
 
@@ -79,7 +78,7 @@ class McpView(AsyncAPIView):
         access = read_access(get_user(request), request.auth)
         if len(body) > MAX_BODY_BYTES:
             raise TooLarge(f"The body has over {MAX_BODY_BYTES:,} bytes.")
-        needed = await read_apart(lambda: _find_scope(body), size=len(body))
+        needed = await run_in_thread_if_large(lambda: _find_scope(body), size=len(body))
         if not allows(access.scopes, needed):
             raise InsufficientScope(request._request, needed=needed)
         manager = StreamableHTTPSessionManager(

@@ -23,17 +23,15 @@ from apps.accounts.types import Scope
 from apps.chat.turn.open import open_client_turn
 from apps.chat.turn.run import TurnRun, start_turn
 from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent
-from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, ModelUnavailable
-from apps.core.http import read_size
-from apps.core.llm.client import choose_chat_model
-from apps.core.llm.embedding.client import get_embedder, get_embedder_name
+from apps.core.fields import UncleanedJSONParser
+from apps.core.http import read_size, run_in_thread_if_large
+from apps.core.llm.client import choose_chat_model, get_embedder, get_embedder_name
 from apps.core.llm.relaying import relay
 from apps.core.operations import Problem
-from apps.core.parsing import UncleanedJSONParser
-from apps.core.sse import encode_data, stream_frames
-from apps.core.text.tokens import estimate_tokens
+from apps.core.responses import encode_data, stream_frames
+from apps.core.text.clean import estimate_tokens
 from apps.doors.housekeeping import read_task
 from apps.doors.openai import schemas
 from apps.doors.openai.base import (
@@ -79,7 +77,7 @@ class ChatCompletionsView(OpenAIView):
         user = await in_database(find_person, request)
         whole = sends_whole_chat(request.headers)
         reading = partial(read_chat_request, request.data, whole=whole)
-        chat = await read_apart(reading, size=read_size(request))
+        chat = await run_in_thread_if_large(reading, size=read_size(request))
         # Before the session: clients ask for search queries and the like before a chat's first message.
         if chat.conversation is None or read_task(headers=request.headers, body=chat.body) is not None:
             return await _answer_plainly(chat)
@@ -135,7 +133,7 @@ class EmbeddingsView(OpenAIView):
     async def post(self, request: Request) -> Response:
         """Embed texts. By the model that embeds memories here. Nothing is stored."""
         reading = partial(read_embedding_request, request.data, active=await in_database(get_embedder_name))
-        given = await read_apart(reading, size=read_size(request))
+        given = await run_in_thread_if_large(reading, size=read_size(request))
         try:
             embedder = await in_database(get_embedder)
             vectors = await asyncio.to_thread(embed_texts, given, embedder)

@@ -20,8 +20,7 @@ from apps.conversations.sessions import get_session
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, ModelUnavailable, NotFound
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
-from apps.core.llm.client import FROM_ENVIRONMENT, get_chat_model
-from apps.core.llm.embedding.client import get_embedder_name
+from apps.core.llm.client import FROM_ENVIRONMENT, get_chat_model, get_embedder_name
 from apps.core.llm.types import ChatModel
 from apps.core.operations import ErrorShape
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from apps.core.llm.embedding.parts import split_text
-from apps.core.llm.embedding.types import DIMENSIONS, Embedder, Vector
-from apps.core.text.tokens import estimate_tokens
+from apps.core.llm.embedding import DIMENSIONS, Embedder, Vector, split_text
+from apps.core.text.clean import estimate_tokens
 from apps.doors.openai.base import ModelNotFound, refuse
 
 STANDS_FOR_ACTIVE = frozenset({"", "text-embedding-3-small"})

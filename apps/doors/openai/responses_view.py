@@ -22,17 +22,16 @@ from apps.chat.turn.run import TurnRun, start_turn
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, TurnEvent
 from apps.conversations.models import MessageStatus
 from apps.conversations.sessions import get_shown_status
-from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, NotFound
-from apps.core.http import read_size
+from apps.core.fields import UncleanedJSONParser
+from apps.core.http import read_size, run_in_thread_if_large
 from apps.core.llm.client import choose_chat_model, get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
 from apps.core.operations import Problem
-from apps.core.parsing import UncleanedJSONParser
-from apps.core.sse import encode_event, stream_frames
-from apps.core.text.tokens import estimate_tokens
+from apps.core.responses import encode_event, stream_frames
+from apps.core.text.clean import estimate_tokens
 from apps.doors.housekeeping import read_task
 from apps.doors.openai import schemas
 from apps.doors.openai.api import count_usage, describe_turn
@@ -100,7 +99,7 @@ class ResponsesView(OpenAIView):
         default = await in_database(get_chat_model)
         limit_name = name_token_limit(getattr(default, "server", DEFAULT_BASE_URL))
         reading = partial(read_response_request, request.data, limit_name=limit_name)
-        given = await read_apart(reading, size=read_size(request))
+        given = await run_in_thread_if_large(reading, size=read_size(request))
         place = await in_database(_find_place, user, given)
         whole = place.is_branch or sends_whole_chat(request.headers)
         chat = given.to_chat(place.messages, whole=whole)

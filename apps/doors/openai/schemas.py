@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 from apps.core.errors import JiyiError, ModelUnavailable, NotFound, TooLarge
-from apps.core.llm.embedding.types import DIMENSIONS
+from apps.core.llm.embedding import DIMENSIONS
 from apps.core.operations import EVENTS, Answer, Component, Problem, describe, event
 
 operation = partial(describe, tag="OpenAI-compatible")

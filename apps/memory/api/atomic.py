@@ -20,12 +20,18 @@ from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.core.errors import Conflict, TooLarge
-from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField, StrictUUIDField
-from apps.core.filtering import StableOrderingFilter
-from apps.core.http import read_int, read_uuid
+from apps.core.fields import (
+    KnownFieldsSerializer,
+    StrictBooleanField,
+    StrictCharField,
+    StrictDateTimeField,
+    StrictUUIDField,
+    read_body,
+    refuse_forbidden,
+)
+from apps.core.http import read_uuid
 from apps.core.operations import Answer, Problem, describe, query
-from apps.core.parsing import refuse_forbidden
-from apps.core.serializers import KnownFieldsSerializer, read_body
+from apps.core.pagination import StableOrderingFilter, read_int
 from apps.memory.api.lists import (
     AS_OF,
     CONFIRM,

@@ -18,8 +18,8 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, TooLarge
+from apps.core.fields import refuse_forbidden
 from apps.core.operations import NOT_BLANK, Problem, query
-from apps.core.parsing import refuse_forbidden
 from apps.core.times import end_of_day, exists_everywhere
 from apps.memory.changes.as_of import PastObjects, is_wanted, list_untracked, put_back_all, read_past
 from apps.memory.kinds import MemoryKind

@@ -20,11 +20,10 @@ from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.conversations.sessions import get_session
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.fields import StrictBooleanField, StrictCharField, StrictUUIDField
-from apps.core.filtering import StableOrderingFilter
-from apps.core.http import read_int, read_uuid
+from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField, StrictUUIDField, read_body
+from apps.core.http import read_uuid
 from apps.core.operations import Answer, Problem, describe, query
-from apps.core.serializers import KnownFieldsSerializer, read_body
+from apps.core.pagination import StableOrderingFilter, read_int
 from apps.memory.api.lists import (
     AS_OF,
     CONFIRM,

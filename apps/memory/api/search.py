@@ -18,10 +18,9 @@ from apps.conversations.serializers import NO_SESSION
 from apps.conversations.sessions import get_session
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import ModelUnavailable, TooLarge
-from apps.core.fields import StrictCharField, StrictFloatField, StrictIntegerField
+from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictFloatField, StrictIntegerField, read_body
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
-from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.vectors.search import search_conversations
 
 operation = partial(describe, tag="Search")

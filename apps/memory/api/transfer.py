@@ -16,9 +16,9 @@ from rest_framework.views import APIView
 from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict, InvalidInput
-from apps.core.files import answer_file
+from apps.core.fields import read_body
 from apps.core.operations import Problem, describe, query
-from apps.core.serializers import read_body
+from apps.core.responses import answer_file
 from apps.memory.kinds import LONG_TERM
 from apps.memory.serializers import LongTermMemorySerializer
 from apps.memory.transfer.exporting import export_memories

@@ -13,10 +13,9 @@ from rest_framework.views import APIView
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.types import Scope
 from apps.core.errors import NotFound, TooLarge
-from apps.core.fields import StrictCharField
+from apps.core.fields import KnownFieldsSerializer, StrictCharField, read_body
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
-from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.serializers import WorkingMemorySerializer
 from apps.memory.working import sessions as services
 from apps.memory.working.sessions import get_working_memory

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
-from apps.core.text.traces import Traces
+from apps.core.text.grounding import Traces
 from apps.memory.changes.records import TrackedKind, empty_history, forget_history, list_recorded
 from apps.memory.changes.types import ChangeDraft, Snapshot
 from apps.memory.contexts.reading import measure_contexts

@@ -8,8 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from apps.core.text.fold import normalize_key
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem
+from apps.core.text.keywords import extract_keywords, stem
 
 MAX_TITLE_CHARACTERS = 200
 MAX_AUTHOR_CHARACTERS = 100

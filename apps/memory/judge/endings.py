@@ -13,8 +13,8 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
+from apps.core.text.clean import readable_text
 from apps.core.text.grounding import is_grounded, is_said_by
-from apps.core.text.json_text import readable_text
 from apps.memory.entries import Ledger, Origin
 from apps.memory.judge.types import Named, Relation, Said, Target, Verdict
 from apps.memory.keyed import Action, Decision, Mode, apply_mode

@@ -15,8 +15,8 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import User
+from apps.core.text.clean import estimate_tokens
 from apps.core.text.sentences import split_sentences
-from apps.core.text.tokens import estimate_tokens
 from apps.memory.changes.records import find_written_by_owner
 from apps.memory.judge.endings import list_shown
 from apps.memory.judge.types import KnownMemory

@@ -16,12 +16,11 @@ from uuid import UUID
 from django.db.models import Q
 
 from apps.accounts.models import User
+from apps.core.text.clean import json_text
 from apps.core.text.fold import normalize_key, normalize_value
-from apps.core.text.grounding import has_content, list_unsaid
-from apps.core.text.json_text import json_text
+from apps.core.text.grounding import Traces, has_content, list_unsaid
 from apps.core.text.sentences import split_sentences
 from apps.core.text.text_cache import cache_texts
-from apps.core.text.traces import Traces
 from apps.memory.changes.records import find_written_by_owner, get_author
 from apps.memory.keyed import list_items, list_same_keys
 from apps.memory.kinds import ATOMIC

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField, HnswIndex, VectorField
 
 from apps.conversations.models import Message, Role, Session
-from apps.core.llm.embedding.types import DIMENSIONS
+from apps.core.llm.embedding import DIMENSIONS
 from apps.core.same_owner import share_owner
 from apps.memory.models.memories import AtomicMemory, LongTermMemory
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import MemorySettings
-from apps.core.text.json_text import readable_text
+from apps.core.text.clean import readable_text
 from apps.memory.recall.atomic import rank_atomic_memories, read_ranked, retrieve_atomic_memories
 from apps.memory.recall.features import NO_SAMPLE
 from apps.memory.recall.long_term import HasTopic, retrieve_relevant_memories

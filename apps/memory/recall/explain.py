@@ -17,8 +17,8 @@ from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.core.db import fetch_rows
 from apps.core.text.fold import normalize_key
-from apps.core.text.index_terms import recall_query
 from apps.core.text.keywords import extract_keywords
+from apps.core.text.search import recall_query
 from apps.memory.recall.atomic import rank_recall, read_ranked
 from apps.memory.recall.both import SPARES, RecalledMemories
 from apps.memory.recall.columns import recall_atomic

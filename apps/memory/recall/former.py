@@ -19,13 +19,12 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
-from apps.core.text.bm25_terms import bm25_terms
+from apps.core.text.clean import json_text, readable_text
 from apps.core.text.fold import fold, normalize_value
-from apps.core.text.grounding import has_content, is_said_by, list_unsaid
-from apps.core.text.json_text import json_text, readable_text
-from apps.core.text.scripts import holds_chinese
+from apps.core.text.grounding import Traces, has_content, is_said_by, list_unsaid
+from apps.core.text.search import bm25_terms
+from apps.core.text.segment import holds_chinese
 from apps.core.text.sentences import split_sentences
-from apps.core.text.traces import Traces
 from apps.memory.judge.twins import denies_anything, list_lost, shares_key
 from apps.memory.keyed import list_items
 from apps.memory.models import AtomicMemory, LongTermMemory, Status

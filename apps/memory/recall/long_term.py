@@ -24,9 +24,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold, normalize_key
-from apps.core.text.index_terms import keyword_query, recall_query
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem, word_parts
+from apps.core.text.keywords import extract_keywords, stem, word_parts
+from apps.core.text.search import keyword_query, recall_query
 from apps.core.text.segment import is_cjk
 from apps.memory.recall.nearest import (
     QUERY,

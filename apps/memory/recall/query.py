@@ -13,9 +13,8 @@ from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from apps.core.text.bm25_terms import bm25_terms
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem
+from apps.core.text.keywords import extract_keywords, stem
+from apps.core.text.search import bm25_terms
 from apps.core.text.time_expressions import find_times
 
 ENOUGH_KEYWORDS = 3

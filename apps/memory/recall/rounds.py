@@ -16,9 +16,8 @@ import numpy as np
 
 from apps.accounts.models import User
 from apps.core.db import fetch_prepared, fetch_rows
-from apps.core.text.client_blocks import cut_client_blocks
-from apps.core.text.highlight import cut_excerpt
-from apps.core.text.search_terms import SearchTerms, parse_question
+from apps.core.text.search import SearchTerms, cut_excerpt, parse_question
+from apps.core.text.sentences import cut_client_blocks
 from apps.memory.recall.atomic import find_threshold
 from apps.memory.recall.features import NO_SAMPLE, WORDS_AS_EVIDENCE, Sample
 from apps.memory.recall.nearest import EF_SEARCH

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold_for_search
-from apps.core.text.matching import word_parts
+from apps.core.text.keywords import word_parts
 from apps.memory.text import join_text
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 

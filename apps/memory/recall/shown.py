@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.fold import fold_for_search
+from apps.core.text.search import bm25_terms
 from apps.core.text.sentences import split_sentences
 
 MISSING_SHARE = 0.1

@@ -13,9 +13,8 @@ from pgvector import HalfVector
 
 from apps.core.db import fetch_prepared
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.client import get_embedder, get_embedder_name
-from apps.core.llm.embedding.parts import split_text
-from apps.core.llm.embedding.types import Embedder, Vector, average
+from apps.core.llm.client import get_embedder, get_embedder_name
+from apps.core.llm.embedding import Embedder, Vector, average, split_text
 from apps.memory.models import AtomicEmbedding, ConversationEmbedding, EmbeddingModel, LongTermEmbedding
 
 

@@ -23,8 +23,8 @@ from django.db.models.functions import Cast, Now
 from apps.accounts.models import User
 from apps.conversations.queue import send_task
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.client import get_embedder
-from apps.core.llm.embedding.types import Embedder, Vector
+from apps.core.llm.client import get_embedder
+from apps.core.llm.embedding import Embedder, Vector
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.locking import lock_memories
 from apps.memory.models import (

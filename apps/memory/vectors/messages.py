@@ -21,9 +21,8 @@ from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import PREFIX
 from apps.conversations.models import Message, Role
-from apps.core.llm.embedding.parts import split_text
-from apps.core.llm.embedding.types import Embedder, Vector
-from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.llm.embedding import Embedder, Vector, split_text
+from apps.core.text.sentences import cut_client_blocks
 from apps.memory.models import ConversationEmbedding
 from apps.memory.vectors.embedders import ModelInUse, embed_parts, list_models_in_use, with_embedder
 from apps.memory.vectors.indexing import list_indexed_messages

@@ -16,8 +16,8 @@ import structlog
 
 from apps.core.db import release_connections
 from apps.core.errors import JiyiError, ModelUnavailable
-from apps.core.llm.embedding.client import get_embedder
-from apps.core.llm.embedding.types import Embedder, Vector
+from apps.core.llm.client import get_embedder
+from apps.core.llm.embedding import Embedder, Vector
 from apps.core.text.text_cache import register_cache
 from apps.memory.vectors.embedders import ModelInUse, embed_whole, find_active_model, to_sql
 

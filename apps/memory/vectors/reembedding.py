@@ -22,8 +22,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.conversations.models import Message
 from apps.core.errors import Conflict
-from apps.core.llm.embedding.client import get_embedder, get_embedder_name
-from apps.core.llm.embedding.types import Embedder
+from apps.core.llm.client import get_embedder, get_embedder_name
+from apps.core.llm.embedding import Embedder
 from apps.memory.kinds import KINDS
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.memory.vectors.embedders import ModelInUse, list_models_in_use

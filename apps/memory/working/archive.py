@@ -13,8 +13,8 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
 from apps.conversations.sessions import lock_session
 from apps.core.errors import NotFound
+from apps.core.text.clean import json_text
 from apps.core.text.fold import normalize_key
-from apps.core.text.json_text import json_text
 from apps.core.text.segment import cjk_runs
 from apps.memory.changes.records import changed_by
 from apps.memory.entries import Origin, record_proposals

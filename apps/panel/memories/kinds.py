@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
-from apps.core.text.json_text import json_text
+from apps.core.text.clean import json_text
 from apps.memory import kinds
 from apps.memory.deletion import delete_all_memories, delete_memories
 from apps.memory.entries import create_memory

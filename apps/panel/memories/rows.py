@@ -12,7 +12,7 @@ from django.core.paginator import Paginator
 from django.db.models import Count, F, Func, IntegerField, JSONField, QuerySet, TextField, Value
 from django.utils.text import Truncator
 
-from apps.core.text.json_text import readable_text
+from apps.core.text.clean import readable_text
 from apps.panel.memories.kinds import BOTH, CHANGEABLE, LONG_TERM, MemoryKind
 from apps.panel.memories.query import ALL, CHOICES, ListQuery, has_all
 from apps.panel.texts import list_needles, split_found

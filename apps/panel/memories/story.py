@@ -19,9 +19,8 @@ from django.utils.dateparse import parse_datetime
 
 from apps.chat.models import Turn
 from apps.conversations.models import Message
-from apps.core.text.json_text import readable_text
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem
+from apps.core.text.clean import readable_text
+from apps.core.text.keywords import extract_keywords, stem
 from apps.core.words import Component
 from apps.doors.models import PastImport
 from apps.memory.models import Change, Status

@@ -13,10 +13,9 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
+from apps.core.text.clean import json_text
 from apps.core.text.instructions import is_instruction
-from apps.core.text.json_text import json_text
-from apps.core.text.keywords import extract_keywords
-from apps.core.text.matching import stem
+from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.core.words import word
 from apps.memory.judge.review import (

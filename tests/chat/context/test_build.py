@@ -24,8 +24,8 @@ from apps.chat.context.types import (
 )
 from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.conversations.types import Line, Round
-from apps.core.llm.blocks import read_block
-from apps.core.text.tokens import estimate_tokens
+from apps.core.llm.types import read_block
+from apps.core.text.clean import estimate_tokens
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
-from apps.core.llm.blocks import read_block
+from apps.core.llm.types import read_block
 from apps.memory.changes.undo import undo_operation
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory

@@ -14,7 +14,7 @@ PROGRAM = """
 import sys, project.asgi
 from kombu.exceptions import OperationalError
 before = set(sys.modules)
-from apps.core.text.matching import stem
+from apps.core.text.keywords import stem
 from celery import current_app
 assert stem("memories") == "memori"
 try:

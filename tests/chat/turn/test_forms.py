@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.conversations.models import Message
-from apps.core.llm.blocks import read_block
+from apps.core.llm.types import read_block
 from apps.memory.models import WorkingMemory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient

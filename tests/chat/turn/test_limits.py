@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.chat.turn.clients import ReplyLimit
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.clean import estimate_tokens
 
 
 def run(pieces: list[str], limit: ReplyLimit) -> str:

@@ -14,7 +14,7 @@ from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.conversations.models import Work
-from apps.core.llm.blocks import read_block
+from apps.core.llm.types import read_block
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import LongTermMemory

@@ -30,7 +30,6 @@ from tests.support.scripted_model import (
     Reply,
     ScriptedModel,
     refuse_with,
-    reply_with,
 )
 
 SECRET = "sk-very-secret"
@@ -469,17 +468,6 @@ async def test_connections_are_used_again(scripted_model: ScriptedModel) -> None
     assert len({request.peer for request in scripted_model.requests}) == 1
 
 
-@pytest.mark.long
-async def test_two_hundred_calls_at_once_each_get_their_answer(scripted_model: ScriptedModel) -> None:
-    scripted_model.default = lambda request: "for " + request.messages[0]["content"]
-    model = make_model(scripted_model)
-    requests = [ModelRequest(messages=(PromptMessage("user", str(number)),)) for number in range(200)]
-
-    answers = await asyncio.gather(*map(model.complete, requests))
-
-    assert answers == [f"for {number}" for number in range(200)]
-
-
 def test_one_model_serves_many_event_loops_and_leaves_nothing_open(scripted_model: ScriptedModel) -> None:
     model = make_model(scripted_model)
 
@@ -532,12 +520,6 @@ def test_the_limit_of_tokens_has_the_name_that_the_server_knows(base_url: str, n
     request = ModelRequest(messages=PLAIN.messages, max_tokens=7)
 
     assert render_request(request, model="m", level="text", base_url=base_url)[name] == 7
-
-
-async def test_the_pieces_of_a_reply_are_as_the_server_cut_them(scripted_model: ScriptedModel) -> None:
-    scripted_model.script(reply_with("你好世界", piece_chars=1))
-
-    assert [piece async for piece in make_model(scripted_model).stream(PLAIN)] == ["你", "好", "世", "界"]
 
 
 def redirect(status: int, location: str) -> Json:

@@ -8,8 +8,8 @@ import pytest
 
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.openai import OpenAIChatModel, Retries
-from apps.core.llm.tool_calls import MAX_CALLS, CallAssembler
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, ToolCall, ToolSpec
+from apps.core.llm.wire import MAX_CALLS, CallAssembler
 from tests.support.scripted_model import (
     Behaviour,
     Json,

@@ -1,12 +1,24 @@
-"""Characters that cannot be stored: refused from clients, removed from models."""
+"""What can be stored of a text or a JSON value, how long it is, and how it reads."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from apps.core.text.clean import MAX_DEPTH, clean_json, clean_text, find_forbidden, normalize_line_ends
+from apps.core.text.clean import (
+    MAX_DEPTH,
+    clean_json,
+    clean_text,
+    estimate_tokens,
+    find_forbidden,
+    json_text,
+    normalize_line_ends,
+    readable_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +73,71 @@ def test_clean_json_cleans_strings_keys_and_numbers_and_leaves_the_rest() -> Non
     value = {"k\x00": ["a\ud800", 1, True, None], "n": math.nan, "f": 1.5}
     assert clean_json(value) == {"k": ["a", 1, True, None], "n": None, "f": 1.5}
     assert value["k\x00"] == ["a\ud800", 1, True, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("a", 1), ("four", 1), ("fives", 2), ("你好世界", 4), ("用 Python 写", 4), ("😀", 2), ("\ud800", 1)],
+)
+def test_estimate(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_estimate_is_monotone_and_subadditive(one: str, other: str) -> None:
+    assert max(estimate_tokens(one), estimate_tokens(other)) <= estimate_tokens(one + other)
+    assert estimate_tokens(one + other) <= estimate_tokens(one) + estimate_tokens(other)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("蓝色", "蓝色"),
+        (["虾", "花生"], "虾 花生"),
+        ({"城市": ["北京", {"区": "海淀"}], "n": 3.0}, "城市 北京 区 海淀 n 3"),
+        (1.5, "1.5"),
+        (None, ""),
+        ([True, "x", None], "x"),
+    ],
+)
+def test_json_text(value: object, text: str) -> None:
+    assert json_text(value) == text
+
+
+def test_json_text_of_any_depth() -> None:
+    value: object = "x"
+    for _ in range(100_000):
+        value = [value]
+    assert json_text(value) == "x"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        ("tea", "tea"),
+        (3, "3"),
+        (4.5, "4.5"),
+        (True, "true"),
+        ([], ""),
+        (["tea"], "tea"),
+        (["tea", "jam", 3], "tea, jam, 3"),
+        (["茶", "咖啡"], "茶、咖啡"),
+        (["Paris, France", "Rome"], "Paris, France; Rome"),
+        ({"city": "Leeds", "since": 2020}, "city: Leeds; since: 2020"),
+        ({"城市": "北京", "since": 2020}, "城市：北京；since: 2020"),
+        ({"trip": ["Rome", {"when": "May"}]}, "trip: (Rome, (when: May))"),
+    ],
+)
+def test_a_value_reads_as_people_write_it(value: Any, text: str) -> None:
+    assert readable_text(value) == text
+
+
+@given(st.lists(st.sampled_from(["tea", "green tea", "茶", "绿茶"]), max_size=4))
+def test_a_list_never_looks_like_json_and_loses_nothing(items: list[str]) -> None:
+    text = readable_text(items)
+    assert "[" not in text
+    assert '"' not in text
+    assert all(item in text for item in items)
+    assert sum(map(len, items)) <= len(text)
+    assert json_text(items) == " ".join(items)

@@ -1,4 +1,4 @@
-"""Keywords: K1, to the letter and around it."""
+"""Keywords of a message (K1), and the topic that they make."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 import apps.core.text.keywords
-from apps.core.text.keywords import Fate, explain_keywords, extract_keywords, load_stop_words
+from apps.core.text.keywords import (
+    Fate,
+    explain_keywords,
+    extract_keywords,
+    find_topic,
+    load_stop_words,
+    measure,
+    tells_enough,
+)
 
 
 @pytest.mark.spec("K1")
@@ -113,3 +121,52 @@ def test_what_became_of_each_word_can_be_told() -> None:
 def test_emoji_are_keywords_where_there_is_nothing_else(text: str, keywords: list[str]) -> None:
     assert extract_keywords(text) == keywords
     assert [word for word, fate in explain_keywords(text).items() if fate is Fate.KEYWORD] == keywords
+
+
+def find(message: str, *earlier: str, vague: str = "") -> str | None:
+    return find_topic(message, folded=message.lower(), earlier=earlier, is_vague=vague.split().__contains__)
+
+
+@pytest.mark.spec("W3")
+@pytest.mark.parametrize("message", ["true", "helped ya", "的确", "明白了", "", "👍", "👍🎉😀🇫🇷", "1234", "yes it is"])
+def test_what_tells_little_has_no_topic(message: str) -> None:
+    assert find(message) is None
+    assert not tells_enough(message)
+
+
+@pytest.mark.spec("W3")
+@pytest.mark.parametrize(
+    ("message", "topic"),
+    [
+        ("Where can I read about Sourdough Bread?", "Sourdough Bread"),
+        ("We fly for our holidays to Tokyo, then back", "holidays to Tokyo"),
+        ("公司押金退还的合同", "押金退还"),
+        ("Meeting José in the café Überall", "Meeting José"),
+    ],
+)
+def test_words_that_stand_together_are_one_topic_as_they_were_written(message: str, topic: str) -> None:
+    assert find(message) == topic
+    assert tells_enough(message)
+
+
+@pytest.mark.spec("W3")
+def test_no_phrase_goes_over_a_comma_or_a_line() -> None:
+    assert find("gardening, photography") == "photography"
+    assert find("gardening\nphotography") == "photography"
+
+
+@pytest.mark.spec("W3")
+def test_what_was_said_before_tells_more() -> None:
+    message = "gardening, photography"
+    assert find(message, "my gardening gloves", "gardening") == "gardening"
+
+
+@pytest.mark.spec("W3")
+def test_vague_words_are_none() -> None:
+    assert find("photography definitely", vague="definitely") is None
+
+
+@pytest.mark.spec("W3")
+def test_the_rarer_word_tells_more() -> None:
+    assert measure("押金") > measure("的确") > measure("可以")
+    assert measure("sourdough") > measure("true")

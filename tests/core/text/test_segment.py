@@ -1,18 +1,17 @@
-"""Words of Chinese, English and mixed text."""
+"""Words of Chinese, English and mixed text, and pronouns, which make no difference (K2)."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.core.text import segment
-from apps.core.text.segment import pieces, search_words, words
+from apps.core.text.keywords import match_words
+from apps.core.text.segment import NEUTRAL, drop_pronouns, pieces, search_words, words
 
 
 @pytest.mark.parametrize(
@@ -48,36 +47,11 @@ def test_a_long_run_of_unknown_characters_takes_linear_time() -> None:
     assert len(words("龘" * 32_000)) == 32_000
 
 
-def test_the_dictionary_is_loaded_once_whatever_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[int] = []
-    gate = threading.Barrier(8)
-
-    class Tokenizer:
-        FREQ: dict[str, int] = {}
-
-    def load() -> Tokenizer:
-        loads.append(1)
-        return Tokenizer()
-
-    def use() -> None:
-        gate.wait()
-        segment.warm_up()
-
-    monkeypatch.setattr(segment, "_tokenizer", None)
-    monkeypatch.setattr(segment, "_load_tokenizer", load)
-    threads = [threading.Thread(target=use) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert loads == [1]
-
-
 @pytest.mark.long
 def test_loading_is_silent_lazy_and_leaves_no_cache_file(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     program = (
         "import sys, apps.core.text.keywords as k; assert 'jieba' not in sys.modules and 'opencc' not in sys.modules\n"
-        "from apps.core.text.segment import warm_up; warm_up(); print(k.extract_keywords('我喜歡寫代碼'))"
+        "print(k.extract_keywords('我喜歡寫代碼'))"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
@@ -88,3 +62,42 @@ def test_loading_is_silent_lazy_and_leaves_no_cache_file(tmp_path: Path, pytestc
     )
     assert (done.stdout.strip(), done.stderr) == ("['喜欢', '代码']", "")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.spec("K2")
+@pytest.mark.parametrize(
+    "same",
+    [
+        ["你喜欢的颜色", "我喜欢的颜色", "您喜歡的顏色"],
+        ["你的名字", "我的名字", "您的名字"],
+        ["my dog", "your dog", "MY dog", "Your dog's"],
+        ["I like you", "you like me", "I like my"],
+        ["我家", "你家"],
+        ["谢谢您", "谢谢你"],
+        ["you", "您", "i", "Mine"],
+    ],
+)
+def test_pronouns_make_no_difference(same: list[str]) -> None:
+    assert {tuple(match_words(text)) for text in same} == {tuple(match_words(same[0]))}
+    assert NEUTRAL in match_words(same[0])
+
+
+@pytest.mark.spec("K2")
+@pytest.mark.parametrize("text", ["我们", "你们", "自我介绍", "迷你裙", "忘我", "你好", "ice", "mystery"])
+def test_words_that_only_contain_a_pronoun_stay(text: str) -> None:
+    assert match_words(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("我的猫和你的狗", "猫和狗"),
+        ("我喜欢的颜色", "喜欢的颜色"),
+        ("告诉你我的名字", "告诉名字"),
+        ("my cat, your dog", " cat,  dog"),
+        ("我们的家", "我们的家"),
+        ("你好", "你好"),
+    ],
+)
+def test_drop_pronouns(text: str, left: str) -> None:
+    assert drop_pronouns(text) == left

@@ -12,9 +12,9 @@ import pytest
 import apps
 from apps.core.text import text_cache
 from apps.core.text.citations import holds
-from apps.core.text.matching import stem
+from apps.core.text.grounding import Traces
+from apps.core.text.keywords import stem
 from apps.core.text.text_cache import cache_texts, clear_text_caches, register_cache
-from apps.core.text.traces import Traces
 
 pytestmark = pytest.mark.spec("R3")
 
@@ -64,19 +64,18 @@ def test_a_registered_cache_is_cleared_too():
 
 
 KEPT_FOR_GOOD = {
-    "apps/core/llm/client.py:_connect_chat_model": "addresses, keys and names of models",
-    "apps/core/llm/embedding/client.py:_connect_embedder": "addresses, keys and names of models",
+    "apps/core/llm/client.py:_connect_embedder": "addresses, keys and names of models",
     "apps/chat/page.py:list_modules": "paths of static files",
     "apps/chat/prompts.py:get_turn_format": "the emotions of the strategy table",
-    "apps/core/llm/client.py:_make_chat_model": "settings",
+    "apps/core/llm/client.py:_make_chat_model": "addresses, keys and names of models",
     "apps/core/cache.py:_get_breaker": "addresses of servers",
-    "apps/core/llm/embedding/client.py:_make_embedder": "settings",
+    "apps/core/llm/client.py:_make_embedder": "settings",
     "apps/core/text/commands.py:_patterns": "names of a data file",
-    "apps/core/text/search_terms.py:_get_converter": "a dictionary of scripts",
+    "apps/core/text/fold.py:get_converter": "a dictionary of scripts",
     "apps/offline/attributes.py:_rejects": "a kind of value",
     "apps/offline/language.py:_fold_character": "a single character",
-    "apps/offline/rules.py:load_rules": "a data file",
-    "apps/offline/rules.py:load_table": "a data file",
+    "apps/offline/language.py:load_rules": "a data file",
+    "apps/offline/language.py:load_table": "a data file",
     "apps/offline/statements.py:_feelings": "a language",
     "apps/panel/changes.py:_find_field": "names of tables and columns",
 }

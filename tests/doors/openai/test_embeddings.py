@@ -9,10 +9,10 @@ import numpy as np
 import openai
 import pytest
 
-from apps.core.llm.embedding import openai as remote
-from apps.core.llm.embedding.client import get_embedder
-from apps.core.llm.embedding.local import LOCAL_NAME
-from apps.core.llm.embedding.types import DIMENSIONS, fit
+from apps.core.llm import embedding_openai as remote
+from apps.core.llm.client import get_embedder
+from apps.core.llm.embedding import DIMENSIONS, fit
+from apps.core.llm.embedding_local import LOCAL_NAME
 from tests.doors.openai.tables import count_rows
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, make_vector, refuse_with

@@ -11,7 +11,7 @@ import pytest
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
 from apps.core.errors import Conflict
-from apps.core.text.traces import Traces
+from apps.core.text.grounding import Traces
 from apps.memory.changes.undo import undo_operation, undo_together
 from apps.memory.contexts.reading import get_context, list_session_contexts
 from apps.memory.contexts.tracking import HOLDER

@@ -11,7 +11,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings, ScoreWeights
-from apps.core.llm.embedding.types import DIMENSIONS
+from apps.core.llm.embedding import DIMENSIONS
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicEmbedding, LongTermEmbedding

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
-from apps.core.llm.embedding.types import DIMENSIONS
+from apps.core.llm.embedding import DIMENSIONS
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import update_memory

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.openai import OpenAIEmbedder
+from apps.core.llm.embedding_openai import OpenAIEmbedder
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicEmbedding, EmbeddingModel
 from apps.memory.vectors.embedders import embed_whole

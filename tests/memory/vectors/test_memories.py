@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.client import get_embedder
-from apps.core.llm.embedding.types import Embedder
+from apps.core.llm.client import get_embedder
+from apps.core.llm.embedding import Embedder
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import update_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from apps.conversations.models import Message, Session
 from apps.conversations.sessions import delete_session
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.client import get_embedder
+from apps.core.llm.client import get_embedder
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.memory.vectors.messages import ModelsChanged, prepare_embeddings, store_embeddings
 from tests.memory.vectors.conftest import REMOTE, Say

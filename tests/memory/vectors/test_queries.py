@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from apps.core.llm.embedding.client import get_embedder
+from apps.core.llm.client import get_embedder
 from apps.core.text.text_cache import clear_text_caches
 from apps.memory.models import EmbeddingModel
 from apps.memory.vectors import queries

@@ -11,9 +11,8 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.connections.models import ConnectedModel, ModelServer
-from apps.connections.selectors import read_key
-from apps.core.llm.client import get_chat_model
-from apps.core.llm.embedding.client import get_embedder_name
+from apps.connections.services import read_key
+from apps.core.llm.client import get_chat_model, get_embedder_name
 from apps.memory.models import EmbeddingModel
 from tests.support.factories import UserFactory
 from tests.support.scripted_model import ScriptedModel, refuse_with, reply_with

@@ -14,8 +14,8 @@ from django.utils import timezone
 from apps.backup.postgresql import BackupError, Database, told_errors
 from apps.backup.restoring import check_nobody_uses, find_unknown_migrations
 from apps.backup.upgrading import back_up, is_of_another_version, upgrade_cluster
-from apps.core.catalogs import compile_catalogs
 from apps.core.db import disconnect
+from apps.core.management.commands.compilemessages import compile_catalogs
 from apps.core.version import VERSION
 from apps.embedded.layout import DataLayout, hold_installation
 from apps.embedded.servers import get_missing_servers, hold_servers

@@ -15,7 +15,7 @@ from apps.chat.context.types import LONG_TERM
 from apps.chat.turn.commands import DELETED
 from apps.chat.turn.tool_use.running import Outcome, ToolRun
 from apps.core.text.fold import fold
-from apps.core.text.matching import match_words
+from apps.core.text.keywords import match_words
 from apps.core.text.segment import is_cjk
 
 _NO_WORD = re.compile(r"[^\w.+#'’-]")

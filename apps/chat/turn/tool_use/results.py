@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apps.core.llm.blocks import render_block
-from apps.core.text.tokens import estimate_tokens
+from apps.core.llm.types import render_block
+from apps.core.text.clean import estimate_tokens
 
 RESULT_TOKENS = 1_500
 """What one result may take in the prompt."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from apps.chat.prompts import NO_MORE_TOOLS
 from apps.chat.turn.tool_use.results import render_result, render_results
 from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
-from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import ModelUnavailable
+from apps.core.http import run_in_thread_if_large
 from apps.core.llm.streaming_json import DecodedField, FieldStream
 from apps.core.llm.types import ModelRequest, PromptMessage, ToolCall, ToolCallingModel, ToolSpec
 
@@ -105,7 +105,7 @@ class ToolRounds:
             if stream.found:
                 held = self._say(held)
             await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
-        decoded = await read_apart(stream.close, size=stream.size)
+        decoded = await run_in_thread_if_large(stream.close, size=stream.size)
         held += decoded.tail
         if stream.found or not (calls or self._is_unread_call(held)):
             self._say(held)

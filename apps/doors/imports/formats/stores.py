@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.text.sentences import cut_client_blocks
 from apps.doors.imports.formats.base import Clue, Format
 from apps.doors.imports.formats.base import gettext_noop as _
 from apps.doors.imports.formats.uploads import Node, Upload, collect, read_nodes

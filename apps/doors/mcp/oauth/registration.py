@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from oauth2_provider.cimd import CIMDError, SafeMetadataFetcher
 from redis.exceptions import RedisError
 
-from apps.core.client_address import get_client_network
+from apps.core.access import get_client_network
 from apps.core.errors import InvalidInput
 from apps.doors.mcp.oauth.services import LOOPBACK, register_application
 

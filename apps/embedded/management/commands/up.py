@@ -16,17 +16,17 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS
 
-from apps.core.catalogs import compile_catalogs
 from apps.core.db import disconnect
+from apps.core.management.commands.compilemessages import compile_catalogs
 from apps.embedded.layout import DataLayout, InstallationInUse, hold_installation
 from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.embedded.supervisor import Program, Supervisor
 
+# How far everything steps back that no reply waits for.
 _NICE = 10
-"""How far everything steps back that no reply waits for."""
 
+# What open requests (streams, above all) get to finish.
 _GRACEFUL_SECONDS = 5
-"""What open requests (streams, above all) get to finish."""
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bars
 
 from apps.core.errors import JiyiError
-from apps.core.llm.embedding.client import get_embedder, get_embedder_name
+from apps.core.llm.client import get_embedder, get_embedder_name
 from apps.memory.vectors.reembedding import BATCH, Progress, Stage, hold_reembedding, reembed
 
 INTERRUPTED = 130

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.chat.turn.tool_use.results import RESULT_TOKENS, fit_result, render_result, render_results
-from apps.core.text.tokens import estimate_tokens
+from apps.core.text.clean import estimate_tokens
 
 
 def memory(text: str) -> dict[str, str]:

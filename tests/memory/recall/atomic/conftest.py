@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from apps.accounts.models import User
-from apps.core.llm.embedding.types import DIMENSIONS, Vector
+from apps.core.llm.embedding import DIMENSIONS, Vector
 from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.types import AtomicDraft

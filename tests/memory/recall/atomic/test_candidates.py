@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.conversations.sessions import create_session
-from apps.core.text.bm25_terms import bm25_terms
+from apps.core.text.search import bm25_terms
 from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.recall import columns as candidates

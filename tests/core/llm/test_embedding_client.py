@@ -6,9 +6,9 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.client import get_embedder, get_environment_embedder_name
-from apps.core.llm.embedding.local import LocalEmbedder
-from apps.core.llm.embedding.openai import OpenAIEmbedder
+from apps.core.llm.client import get_embedder, get_environment_embedder_name
+from apps.core.llm.embedding_local import LocalEmbedder
+from apps.core.llm.embedding_openai import OpenAIEmbedder
 
 pytestmark = pytest.mark.django_db
 

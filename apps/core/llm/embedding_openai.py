@@ -11,16 +11,14 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import structlog
 from openai import OpenAI
 
 from apps.core.llm.connecting import make_client
-from apps.core.llm.embedding.parts import split_text
-from apps.core.llm.embedding.types import DIMENSIONS, BadVector, Vector, average, fit
-from apps.core.llm.failures import Failure, describe_failure
+from apps.core.llm.embedding import DIMENSIONS, BadVector, Vector, average, fit, split_text
+from apps.core.llm.failures import Failure, describe_failure, show_address
 from apps.core.llm.openai import Retries
 from apps.core.llm.types import Blame
 from apps.core.llm.wire import DEFAULT_BASE_URL
@@ -29,11 +27,11 @@ BATCH = 100
 RETRIES = Retries()
 BLAME = Blame(address="EMBEDDING_BASE_URL", model="EMBEDDING_MODEL", answer="list of embeddings")
 
+# Answers that may be about one of the texts. 401 or 404 are about all of them.
 _REFUSED_TEXT = (400, 413, 422)
-"""Answers that may be about one of the texts. 401 or 404 are about all of them."""
 
+# Characters of a text that is not halved any more: what is refused then is not its length.
 _SHORTEST = 250
-"""Characters of a text that is not halved any more: what is refused then is not its length."""
 
 logger = structlog.get_logger(__name__)
 
@@ -83,8 +81,7 @@ class OpenAIEmbedder:
     @property
     def server(self) -> str:
         """The base URL as it may be shown: without user name, password and query."""
-        parts = urlsplit(self._base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return show_address(self._base_url)
 
     def close(self) -> None:
         """Close the connections; for who asks once."""
