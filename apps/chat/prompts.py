@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from apps.chat.emotions import UNKNOWN_EMOTION, Emotion, StrategyTable, name_emotion
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.llm.reading import read_json_object
+from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.types import ResponseFormat
 from apps.memory.keyed import ProposedEntry
 
@@ -178,6 +179,11 @@ ANSWER_KEYS = (REPLY_KEY, "emotion", "topic", "context_variables", "memory_updat
 """What a turn's answer has (E5)."""
 
 MAX_VARIABLE_NAME_CHARS = 100
+
+
+def decode_answer() -> FieldStream:
+    """Return what takes the reply out of an answer while it arrives."""
+    return FieldStream(REPLY_KEY, other_keys=ANSWER_KEYS)
 
 
 @dataclass(frozen=True, slots=True)

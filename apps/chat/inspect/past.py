@@ -20,7 +20,6 @@ from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
     MESSAGE,
-    AttachedFile,
     CaseNotes,
     CutKind,
     Profile,
@@ -30,7 +29,7 @@ from apps.chat.context.types import (
 from apps.chat.turn.commands import DELETED
 from apps.conversations.models import Attachment, Message
 from apps.conversations.rounds import read_rounds
-from apps.conversations.types import Line
+from apps.conversations.types import Line, SentFile
 from apps.core.llm.types import PromptMessage
 from apps.core.text.json_text import readable_text
 from apps.memory import kinds as memory_kinds
@@ -49,7 +48,6 @@ class State(StrEnum):
     SAME = "same"
     EDITED = "edited"
     DELETED = "deleted"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +108,17 @@ class RebuiltCall:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltPrompt:
-    """The whole prompt. `recorded`: whether the turn kept the revisions of what it was made from; turns from before
-    that was so are rebuilt from what there is now.
+    """The whole prompt. `sent` False: the turn composed its reply itself and asked no model.
 
-    `sent` False: the turn composed its reply itself and asked no model.
-
-    `settings`: those that were not at their default. `budget` in tokens, None where it was not kept. `working`: topic
-    and variables as the turn found them. `calls`: of tools; what they returned stood in the requests after the first.
+    `settings`: those that were not at their default. `budget` in tokens. `working`: topic and variables as the turn
+    found them. `calls`: of tools; what they returned stood in the requests after the first.
     """
 
     layers: Sequence[RebuiltLayer]
     messages: Sequence[PromptMessage]
     cut: Sequence[CutPieces]
     read_at: datetime
-    recorded: bool
-    budget: int | None
+    budget: int
     settings: Mapping[str, object]
     working: WorkingMemoryState | None = None
     sent: bool = True
@@ -158,7 +152,7 @@ class Found(Generic[V]):
     piece: Piece
 
 
-def read_files(user: User, shown: Iterable[Mapping[str, Any]]) -> list[AttachedFile]:
+def read_files(user: User, shown: Iterable[Mapping[str, Any]]) -> list[SentFile]:
     """Return attached files as the model got them, ``{"id", "chars"}`` each; of a deleted one, that it is deleted."""
     shown = list(shown)
     ids = [uuid.UUID(file["id"]) for file in shown]
@@ -167,7 +161,7 @@ def read_files(user: User, shown: Iterable[Mapping[str, Any]]) -> list[AttachedF
     for key, file in zip(ids, shown, strict=True):
         row = rows.get(key)
         text = row.text if row else DELETED
-        files.append(AttachedFile(str(key), row.name if row else DELETED, text[: file["chars"]], len(text)))
+        files.append(SentFile(key, row.name if row else DELETED, text[: file["chars"]], len(text)))
     return files
 
 

@@ -27,7 +27,7 @@ from apps.chat.selectors import get_turn
 from apps.conversations.sessions import lock_session
 from apps.conversations.types import OpenRound
 from apps.core.errors import NotFound
-from apps.core.text.commands import Command, CommandKind
+from apps.core.text.commands import CommandKind
 from apps.core.text.json_text import readable_text
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.tokens import estimate_tokens
@@ -58,13 +58,12 @@ _ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, O
 """The keys of the block `memory_actions`, in order."""
 
 
-def run_message_commands(
-    given: TurnInput, *, opened: OpenRound, commands: Sequence[Command]
-) -> Sequence[CommandResult]:
+def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[CommandResult]:
     """Carry out what a stored message asks to remember and to forget; run again for a retry, it does nothing twice.
 
     Raises `NotFound` when the session was deleted meanwhile.
     """
+    commands = given.asked.commands
     if all(command.kind is CommandKind.LIST for command in commands):
         return ()
     with transaction.atomic():

@@ -22,7 +22,7 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
 
-from apps.chat.prompts import ANSWER_KEYS, NO_ANALYSIS, REPLY_KEY, Analysis, get_turn_format, read_analysis
+from apps.chat.prompts import NO_ANALYSIS, Analysis, decode_answer, get_turn_format, read_analysis
 from apps.chat.turn.clients import FinishReason, RelayedAnswer, ReplyLimit, add_layers
 from apps.chat.turn.close import (
     FAILED,
@@ -35,11 +35,9 @@ from apps.chat.turn.close import (
 from apps.chat.turn.commands import ask_what_to_forget
 from apps.chat.turn.open import milliseconds_since
 from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, add_stoppable, journal, remove_stoppable
-from apps.chat.turn.tool_use.offering import as_tool_calling
-from apps.chat.turn.tool_use.rounds import ToolRounds
-from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
-from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
-from apps.conversations.histories import ClientHistory
+from apps.chat.turn.tool_rounds import ToolRounds
+from apps.chat.turn.tools import ToolRun, ToolRunner, as_tool_calling
+from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 from apps.conversations.models import MessageStatus
 from apps.conversations.rounds import fail_round
 from apps.conversations.types import OpenRound
@@ -47,10 +45,9 @@ from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import Conflict, JiyiError, ModelUnavailable
 from apps.core.llm.relaying import relay
-from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.streaming_text import TextStream
 from apps.core.llm.tracing import trace_call
-from apps.core.llm.types import ChatModel, ModelRequest
+from apps.core.llm.types import ModelRequest
 from apps.core.outages import describe_outage
 from apps.core.text.tokens import estimate_tokens
 from apps.core.tracing import Span, get_traceparent, span
@@ -68,8 +65,6 @@ logger = structlog.get_logger(__name__)
 
 ANALYSIS_TOKENS = 1_000
 """What a model may write besides a reply that its client limits: emotion, topic, memories, and the JSON around it."""
-
-NO_CLIENT = ClientRequest(given=ClientHistory(before=(), message=""))
 
 STORE_ATTEMPTS = 5
 """How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply."""
@@ -178,8 +173,8 @@ class TurnRun:
 
     async def _answer(self, turn: OpenTurn) -> Any:
         timings = dict(turn.opening)
-        if turn.client is not None and turn.client.relayed is not None:
-            return await self._relay(turn, turn.client.relayed, timings=timings)
+        if turn.relayed is not None:
+            return await self._relay(turn, turn.relayed, timings=timings)
         if turn.reply is None:
             answer = await self._ask(turn, timings=timings)
         else:
@@ -270,28 +265,10 @@ class TurnRun:
         return result
 
     async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> Answer:
-        """Return the model's answer, whose reply was sent as it came."""
-        model = turn.chosen.model
+        """Send the model's reply as it comes; return it, with the analysis unless in plain chat (E6)."""
         start = time.perf_counter()
-        with trace_call(turn.chosen.name, messages=turn.context.messages, streamed=True) as call:
-            answer = await self._stream(turn, model=model, start=start, timings=timings)
-            call.set(
-                jiyi__answer__estimated_tokens=estimate_tokens(answer.reply), jiyi__tool_calls__count=len(answer.runs)
-            )
-        timings["model_ms"] = milliseconds_since(start)
-        if "first_token_ms" in timings:
-            FIRST_TOKEN_SECONDS.observe((timings["opening_ms"] + timings["first_token_ms"]) / 1000)
-        return replace(answer, model=turn.chosen.name)
-
-    async def _stream(self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]) -> Answer:
-        """Send the reply's deltas as they come; return their sum and, unless in plain chat (E6), the analysis."""
-        pieces: list[str] = []
-
-        client = turn.client or NO_CLIENT
-        reply_limit = ReplyLimit(stop=client.stop, max_tokens=client.max_tokens)
-
-        def send(text: str) -> None:
-            deliver(reply_limit.feed(text))
+        stop, most = (turn.client.stop, turn.client.max_tokens) if turn.client else ((), None)
+        reply_limit, pieces = ReplyLimit(stop=stop, max_tokens=most), list[str]()
 
         def deliver(text: str) -> None:
             if text:
@@ -300,39 +277,45 @@ class TurnRun:
                 self._events.put_nowait(Delta(text))
 
         limit = settings.CHAT_MAX_TOKENS
-        if client.max_tokens is not None:
-            limit = min(client.max_tokens + ANALYSIS_TOKENS, limit or client.max_tokens + ANALYSIS_TOKENS)
+        if most is not None:
+            limit = min(most + ANALYSIS_TOKENS, limit or most + ANALYSIS_TOKENS)
         request = ModelRequest(
-            messages=turn.context.messages, max_tokens=limit, model=turn.chosen.other, options=client.options
+            messages=turn.context.messages,
+            max_tokens=limit,
+            model=turn.chosen.other,
+            options=turn.client.options if turn.client else {},
         )
         runner = ToolRunner(turn)
-        try:
-            self._listening = None if self._stopped else asyncio.current_task()
-            if self._stopped:
-                raise asyncio.CancelledError
-            analysis = await self._listen(turn, request, model=model, runner=runner, send=send)
-        except asyncio.CancelledError:
-            if not self._stopped:
-                raise
-            if self._listening is not None:
-                self._listening.uncancel()
-            analysis = None if turn.strategy is None else NO_ANALYSIS
-        finally:
-            self._listening = None
-        deliver(reply_limit.close())
+        with trace_call(turn.chosen.name, messages=turn.context.messages, streamed=True) as call:
+            try:
+                if self._stopped:
+                    raise asyncio.CancelledError
+                self._listening = asyncio.current_task()
+                analysis = await self._listen(
+                    turn, request, runner=runner, send=lambda text: deliver(reply_limit.feed(text))
+                )
+            except asyncio.CancelledError:
+                if not self._stopped:
+                    raise
+                if self._listening is not None:
+                    self._listening.uncancel()
+                analysis = None if turn.strategy is None else NO_ANALYSIS
+            finally:
+                self._listening = None
+            deliver(reply_limit.close())
+            reply = "".join(pieces)
+            call.set(jiyi__answer__estimated_tokens=estimate_tokens(reply), jiyi__tool_calls__count=len(runner.runs))
         self.finish_reason = reply_limit.finish_reason
-        return Answer(reply="".join(pieces), analysis=analysis, runs=runner.runs, stopped=self._stopped)
+        timings["model_ms"] = milliseconds_since(start)
+        if "first_token_ms" in timings:
+            FIRST_TOKEN_SECONDS.observe((timings["opening_ms"] + timings["first_token_ms"]) / 1000)
+        return Answer(reply, analysis, model=turn.chosen.name, runs=runner.runs, stopped=self._stopped)
 
     async def _listen(
-        self,
-        turn: OpenTurn,
-        request: ModelRequest,
-        *,
-        model: ChatModel,
-        runner: ToolRunner,
-        send: Callable[[str], None],
+        self, turn: OpenTurn, request: ModelRequest, *, runner: ToolRunner, send: Callable[[str], None]
     ) -> Analysis | None:
         """Send the reply as the model writes it; return what else it wrote, None in plain chat (E6)."""
+        model = turn.chosen.model
         if turn.strategy is None:
             plain = TextStream()
             async for piece in model.stream(request):
@@ -340,12 +323,12 @@ class TurnRun:
                 await asyncio.sleep(0)  # as below
             send(plain.close())
             return None
-        request = replace(request, response_format=get_turn_format(tuple(turn.table)))
+        request = replace(request, response_format=get_turn_format(tuple(turn.given.table)))
         calling = as_tool_calling(model) if turn.context.given.tools else None
         if calling is not None:
-            decoded = await ToolRounds(model=calling, runner=runner, send=send, make_stream=_decode_answer).ask(request)
+            decoded = await ToolRounds(model=calling, runner=runner, send=send).ask(request)
         else:
-            field = _decode_answer()
+            field = decode_answer()
             async for piece in model.stream(request):
                 send(field.feed(piece))
                 await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
@@ -353,7 +336,7 @@ class TurnRun:
             send(decoded.tail)
         if decoded.source != "field":
             return NO_ANALYSIS
-        return await read_apart(partial(read_analysis, decoded.raw, table=turn.table), size=len(decoded.raw))
+        return await read_apart(partial(read_analysis, decoded.raw, table=turn.given.table), size=len(decoded.raw))
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
         """Mark the message as failed and return the error; where the database is away, it is marked once it is back."""
@@ -380,10 +363,6 @@ class TurnRun:
             kept = " The message is kept and can be retried." if fields else ""
             return type(outage)(outage.message + kept, fields=fields)
         return JiyiError("Something went wrong on our side. The message is kept and can be retried.", fields=fields)
-
-
-def _decode_answer() -> FieldStream:
-    return FieldStream(REPLY_KEY, other_keys=ANSWER_KEYS)
 
 
 def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:

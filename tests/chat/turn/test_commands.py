@@ -14,7 +14,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.chat.inspect.rebuild import rebuild_prompt
-from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.chat.selectors import get_turn
 from apps.core.llm.blocks import read_block
 from apps.memory.changes.undo import undo_operation
 from apps.memory.deletion import delete_memories
@@ -241,14 +241,13 @@ def test_the_prompt_with_its_actions_is_rebuilt_letter_for_letter(alice: ApiClie
     sent = model.chat_requests[-1].messages
     undo_operation(user=alice.user, operation=uuid.UUID(turn["commands"][1]["operation"]), now=timezone.now())
     kept = get_turn(alice.user, uuid.UUID(turn["assistant_message"]["id"]))
-    settings, table = get_turn_configuration(alice.user)
-    prompt = rebuild_prompt(kept, settings=settings, table=table)
+    prompt = rebuild_prompt(kept)
     assert [message.content for message in prompt.messages] == [message["content"] for message in sent]
     assert prompt.exact is True
     (ski,) = turn["commands"][0]["memory_ids"]
     delete_memories(ATOMIC, user=alice.user, ids=[uuid.UUID(ski)], now=timezone.now())
     assert "I ski." not in json.dumps(kept.commands)
-    gone = rebuild_prompt(kept, settings=settings, table=table)
+    gone = rebuild_prompt(kept)
     assert (gone.exact, '"stored": ["(deleted)"]' in gone.layers[2].content) == (False, True)
 
 
@@ -270,6 +269,5 @@ def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiCl
     alice.post(f"/memory/changes/{done['operation']}/undo").raise_for_status()
     assert LongTermMemory.objects.get(user=alice.user).status == "active"
     kept = get_turn(alice.user, uuid.UUID(turn["assistant_message"]["id"]))
-    settings, table = get_turn_configuration(alice.user)
-    prompt = rebuild_prompt(kept, settings=settings, table=table)
+    prompt = rebuild_prompt(kept)
     assert [message.content for message in prompt.messages] == [message["content"] for message in sent]

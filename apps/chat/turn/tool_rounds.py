@@ -12,13 +12,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from apps.chat.prompts import NO_MORE_TOOLS
-from apps.chat.turn.tool_use.results import render_result, render_results
-from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
+from apps.chat.prompts import NO_MORE_TOOLS, decode_answer
+from apps.chat.turn.tools import ToolRun, ToolRunner, render_result, render_results
 from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.streaming_json import DecodedField, FieldStream
+from apps.core.llm.streaming_json import DecodedField
 from apps.core.llm.types import ModelRequest, PromptMessage, ToolCall, ToolCallingModel, ToolSpec
 
 MAX_ROUNDS = 3
@@ -46,20 +45,12 @@ class _Heard:
 
 
 class ToolRounds:
-    """Asks for one reply. `send` gets its text as it comes; `make_stream` decodes one answer."""
+    """Asks for one reply. `send` gets its text as it comes."""
 
-    def __init__(
-        self,
-        *,
-        model: ToolCallingModel,
-        runner: ToolRunner,
-        send: Callable[[str], None],
-        make_stream: Callable[[], FieldStream],
-    ) -> None:
+    def __init__(self, *, model: ToolCallingModel, runner: ToolRunner, send: Callable[[str], None]) -> None:
         self._model = model
         self._runner = runner
         self._send = send
-        self._make_stream = make_stream
         self._text_before = False  # something was shown in an earlier round
         self._text_now = False
 
@@ -96,7 +87,7 @@ class ToolRounds:
     async def _listen(self, request: ModelRequest) -> _Heard:
         """Hear one answer out, and send what of it is the reply."""
         self._text_before, self._text_now = self._text_before or self._text_now, False
-        stream, calls, held = self._make_stream(), list[ToolCall](), ""
+        stream, calls, held = decode_answer(), list[ToolCall](), ""
         async for part in self._model.converse(request):
             if isinstance(part, ToolCall):
                 calls.append(part)

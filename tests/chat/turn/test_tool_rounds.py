@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from apps.accounts.services.people import create_token
 from apps.chat.models import Turn
-from apps.chat.turn.tool_use import rounds, running
-from apps.chat.turn.tool_use.rounds import MAX_ROUNDS
+from apps.chat.turn import tool_rounds, tools
+from apps.chat.turn.tool_rounds import MAX_ROUNDS
 from apps.conversations.models import Message
 from apps.memory.contexts.writing import create_context
 from apps.memory.entries import create_memory
@@ -311,13 +311,13 @@ def test_a_tool_that_breaks_costs_its_result_only(
 
 
 def test_calls_side_by_side_each_get_their_result_and_too_many_are_refused(alice: ApiClient, model: ScriptedModel):
-    calls = [call(SEARCH, {"keyword": f"allergy {at}"}, id=f"id-{at}") for at in range(running.MAX_CALLS + 2)]
+    calls = [call(SEARCH, {"keyword": f"allergy {at}"}, id=f"id-{at}") for at in range(tools.MAX_CALLS + 2)]
     model.script(call_tools(*calls), answer("Done."))
     turn = say(alice)
     lines: list[Any] = model.chat_requests[-1].messages
     assert [line["tool_call_id"] for line in lines if line["role"] == "tool"] == [one["id"] for one in calls]
     outcomes = [shown["outcome"] for shown in turn["tool_calls"]]
-    assert outcomes == ["ok"] * running.MAX_CALLS + ["too_many"] * 2
+    assert outcomes == ["ok"] * tools.MAX_CALLS + ["too_many"] * 2
 
 
 def test_the_same_call_again_is_not_run_again(alice: ApiClient, model: ScriptedModel):
@@ -354,7 +354,7 @@ def test_a_model_that_never_stops_calling_has_to_answer_without_tools(alice: Api
 def test_after_the_time_is_up_no_more_tools_are_offered(
     alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(rounds, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(tool_rounds, "MAX_SECONDS", 0.0)
     model.default = lambda request: call_tools(search()) if request.tools else answer("To shrimp.")
     assert say(alice)["assistant_message"]["content"] == "To shrimp."
     assert [offered for _form, offered in forms(model)] == [True, False]
