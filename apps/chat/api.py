@@ -117,11 +117,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
         parameters=[IDEMPOTENCY_KEY],
         body=MessageRequest,
         answers=TURN_ANSWERS,
-        problems=[
-            Problem(Conflict, "The key was used for another message", MESSAGE),
-            TOO_LONG,
-            MODEL_UNAVAILABLE,
-        ],
+        problems=[Problem(Conflict, "The key was used for another message", MESSAGE), TOO_LONG, MODEL_UNAVAILABLE],
     )
     async def post(self, request: Request, session_id: str) -> HttpResponseBase:
         """Send a message.
@@ -179,10 +175,7 @@ class TurnsView(generics.ListAPIView[Turn]):
         body=RecordingRequest,
         status=202,
         answers=RecordingReportSerializer,
-        problems=[
-            Problem(Conflict, "The key was used for other messages"),
-            TOO_LONG,
-        ],
+        problems=[Problem(Conflict, "The key was used for other messages"), TOO_LONG],
     )
     def post(self, request: Request, session_id: str) -> Response:
         """Record a past conversation.
@@ -209,16 +202,11 @@ class RetryView(AsyncAPIView):
         scope=Scope.WRITE,
         body=RetryRequest,
         answers=TURN_ANSWERS,
-        problems=[
-            Problem(Conflict, "The message has not failed", MESSAGE),
-            MODEL_UNAVAILABLE,
-        ],
+        problems=[Problem(Conflict, "The message has not failed", MESSAGE), MODEL_UNAVAILABLE],
     )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         """Retry a failed message. Asks the model again; nothing is stored twice."""
-        body = await _read_apart(RetryRequest, request)
-        opening = partial(open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
-        return await _run_turn(opening, stream=body["stream"])
+        return await _answer_again(RetryRequest, request, message_id, open_retry_turn)
 
 
 class RegenerateView(AsyncAPIView):
@@ -229,10 +217,7 @@ class RegenerateView(AsyncAPIView):
         scope=Scope.WRITE,
         body=RetryRequest,
         answers=TURN_ANSWERS,
-        problems=[
-            Problem(Conflict, "The message is not the newest one, or has no reply", MESSAGE),
-            MODEL_UNAVAILABLE,
-        ],
+        problems=[Problem(Conflict, "The message is not the newest one, or has no reply", MESSAGE), MODEL_UNAVAILABLE],
     )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         """Replace the newest reply.
@@ -240,11 +225,7 @@ class RegenerateView(AsyncAPIView):
         Asks the model again for the newest message of a session, named by its ID or by that of its reply. The
         present reply stands until the new one is stored; what was learned from the message stays.
         """
-        body = await _read_apart(RetryRequest, request)
-        opening = partial(
-            open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
-        )
-        return await _run_turn(opening, stream=body["stream"])
+        return await _answer_again(RetryRequest, request, message_id, open_another_turn)
 
 
 class EditView(AsyncAPIView):
@@ -267,15 +248,7 @@ class EditView(AsyncAPIView):
         The message and all that came after it give way to the new one and its reply, and what they alone taught
         is taken back. Nothing is deleted: the edit can be undone.
         """
-        body = await _read_apart(EditRequest, request)
-        opening = partial(
-            open_edited_turn,
-            user=get_user(request),
-            message_id=read_uuid(message_id),
-            content=body["content"],
-            now=timezone.now(),
-        )
-        return await _run_turn(opening, stream=body["stream"])
+        return await _answer_again(EditRequest, request, message_id, open_edited_turn)
 
 
 class UndoEditView(APIView):
@@ -349,24 +322,12 @@ class FormsView(AsyncAPIView):
         continue. The same title again replaces the form.
         """
         body = await _read_apart(FormRequest, request)
-        run = start_turn(
-            partial(
-                open_form_turn,
-                user=get_user(request),
-                session_id=read_uuid(session_id),
-                title=body["title"],
-                fields=body["fields"],
-                now=timezone.now(),
-            )
-        )
+        user, session = get_user(request), read_uuid(session_id)
+        run = start_turn(partial(open_form_turn, user=user, session_id=session, now=timezone.now(), **body))
         await run.opened()
         result = await run.result()
-        reply = {
-            "key": f"hitl_{body['title']}",
-            "working_memory": result["working_memory"],
-            "assistant_message": result["assistant_message"],
-        }
-        return Response(reply, status=status.HTTP_201_CREATED)
+        kept = {name: result[name] for name in ("working_memory", "assistant_message")}
+        return Response({"key": f"hitl_{body['title']}", **kept}, status=status.HTTP_201_CREATED)
 
 
 class MessageView(APIView):
@@ -389,8 +350,7 @@ class TurnView(APIView):
 
         Of a user's message or of its reply: what was used and learned, as when the turn was answered.
         """
-        turn = get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
-        return Response(turn)
+        return Response(get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now()))
 
 
 class CandidateView(APIView):
@@ -400,8 +360,7 @@ class CandidateView(APIView):
     def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
         """Forget a memory that a message may have meant.
 
-        `candidate_id` is one of the memories in `commands[].unclear` of the turn. Can be undone like any
-        change.
+        `candidate_id` is one of the memories in `commands[].unclear` of the turn. Can be undone like any change.
         """
         user, message = get_user(request), read_uuid(message_id)
         forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
@@ -424,6 +383,16 @@ def _read_idempotency_key(request: Request) -> str | None:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters.")
     refuse_forbidden(key)
     return key
+
+
+async def _answer_again(
+    serializer: type[BaseSerializer[Any]], request: Request, message_id: str, open_turn: Callable[..., OpenTurn]
+) -> HttpResponseBase:
+    """Answer with a turn of a stored message, opened with what the request's body says."""
+    body = await _read_apart(serializer, request)
+    stream = body.pop("stream")
+    user, message = get_user(request), read_uuid(message_id)
+    return await _run_turn(partial(open_turn, user=user, message_id=message, now=timezone.now(), **body), stream=stream)
 
 
 async def _run_turn(open_turn: Callable[[], OpenTurn], *, stream: bool) -> HttpResponseBase:

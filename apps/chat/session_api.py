@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast, get_args
 
@@ -39,6 +40,8 @@ from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import KnownFieldsSerializer, read_body
 
 operation = partial(describe, tag="Conversations")
+FORMATS = {"type": "string", "enum": [form.value for form in ExportFormat]}
+MODES = {"type": "string", "enum": list(get_args(Mode))}
 RANGE_HELP = "Pairs of start and end, counted in characters (Unicode code points), apart from each other and in order."
 
 
@@ -136,13 +139,7 @@ class SessionExportSerializer(SessionSerializer):
     )
 
     class Meta(SessionSerializer.Meta):
-        fields = (  # type: ignore[assignment]
-            *SessionSerializer.Meta.fields,
-            "session",
-            "exported_at",
-            "messages",
-            "replaced",
-        )
+        fields = (*SessionSerializer.Meta.fields, "session", "exported_at", "messages", "replaced")  # type: ignore[assignment]
         read_only_fields = fields  # type: ignore[assignment]
 
 
@@ -238,7 +235,7 @@ class SearchView(APIView):
                 "mode",
                 "`words` waits for no embedder. `all` adds what is similar in meaning if the query can be embedded "
                 "within 300 ms; `meaning` has nothing else.",
-                {"type": "string", "enum": ["all", "words", "meaning"], "default": "all"},
+                {**MODES, "default": "all"},
             ),
             query(
                 "limit",
@@ -257,16 +254,12 @@ class SearchView(APIView):
         all of the words comes first, then those whose messages have them, newest first, then what is similar in
         meaning. Archived sessions are searched too; temporary ones and replaced messages are not.
         """
-        mode = request.query_params.get("mode", "all")
-        if mode not in get_args(Mode):
-            reason = f"Must be one of {', '.join(get_args(Mode))}."
-            raise InvalidInput(f"mode: {reason}", fields={"mode": [reason]})
-        found = find_conversations(
-            user=get_user(request),
-            query=_read_search(request),
-            limit=read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND),
-            mode=cast(Mode, mode),
-        )
+        mode = _read_choice(request, "mode", among=get_args(Mode), default="all")
+        text = _read_text(request, "q", longest=MAX_SEARCH_CHARS)
+        if not text.strip():
+            raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
+        limit = read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND)
+        found = find_conversations(user=get_user(request), query=text, limit=limit, mode=cast(Mode, mode))
         return Response(FoundConversationsSerializer({"results": found}).data)
 
 
@@ -276,13 +269,7 @@ class SessionExportView(APIView):
     @operation(
         "export_session",
         scope=Scope.READ,
-        parameters=[
-            query(
-                "format",
-                "The format of the file.",
-                {"type": "string", "enum": [form.value for form in ExportFormat], "default": "markdown"},
-            ),
-        ],
+        parameters=[query("format", "The format of the file.", {**FORMATS, "default": "markdown"})],
         answers={
             200: [
                 Answer(SessionExportSerializer, "The session as JSON."),
@@ -298,11 +285,8 @@ class SessionExportView(APIView):
         """
         user = get_user(request)
         session = get_session(user, read_uuid(session_id))
-        asked = request.query_params.get("format", ExportFormat.MARKDOWN)
-        if asked not in list(ExportFormat):
-            reason = f"Must be one of: {', '.join(ExportFormat)}."
-            raise InvalidInput(f"format: {reason}", fields={"format": [reason]})
-        return answer_export(session, ExportFormat(asked), zone=get_settings(user).zone)
+        form = ExportFormat(_read_choice(request, "format", among=list(ExportFormat), default="markdown"))
+        return answer_export(session, form, zone=get_settings(user).zone)
 
 
 class ContextView(APIView):
@@ -324,13 +308,9 @@ class ContextView(APIView):
 
         The layers that a message would get if it were sent now. Nothing is stored or counted.
         """
-        message = request.query_params.get("message", "")
-        refuse_forbidden(message)
-        if len(message) > MAX_CONTENT_CHARS:
-            raise TooLarge(f"message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
-        context = preview_context(
-            user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
-        )
+        message = _read_text(request, "message", longest=MAX_CONTENT_CHARS)
+        user, session = get_user(request), read_uuid(session_id)
+        context = preview_context(user=user, session_id=session, message=message, now=timezone.now())
         return Response(PromptSerializer(context).data)
 
 
@@ -387,11 +367,17 @@ class AttachmentView(APIView):
         return Response({"deleted": 1})
 
 
-def _read_search(request: Request) -> str:
-    query = request.query_params.get("q", "")
-    refuse_forbidden(query)
-    if not query.strip():
-        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
-    if len(query) > MAX_SEARCH_CHARS:
-        raise TooLarge(f"q has over {MAX_SEARCH_CHARS:,} characters.")
-    return query
+def _read_text(request: Request, name: str, *, longest: int) -> str:
+    text: str = request.query_params.get(name, "")
+    refuse_forbidden(text)
+    if len(text) > longest:
+        raise TooLarge(f"{name} has over {longest:,} characters.")
+    return text
+
+
+def _read_choice(request: Request, name: str, *, among: Sequence[str], default: str) -> str:
+    asked: str = request.query_params.get(name, default)
+    if asked not in among:
+        reason = f"Must be one of {', '.join(among)}."
+        raise InvalidInput(f"{name}: {reason}", fields={name: [reason]})
+    return asked

@@ -96,27 +96,6 @@ def test_what_was_known_before_and_what_others_taught_stays(alice: ApiClient, mo
     assert AtomicMemory.objects.get(content="She likes tea.").status == "active", other
 
 
-def test_a_memory_corrected_by_hand_since_stays_as_it_is(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    model.script(teach("city", "Berlin"))
-    turn = alice.say(session, "I live in Berlin").json()
-    memory = turn["memory_updates"][0]["id"]
-    assert alice.patch(f"/memory/long-term/{memory}", json={"value": "Bern"}).status_code == 200
-    alice.post(f"/chat/messages/{turn['user_message']['id']}/edit", json={"content": "Hello"})
-    assert read_values(alice.user) == {"city": "Bern"}
-
-
-def test_edits_are_undone_one_after_the_other(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    message = alice.say(session, "one").json()["user_message"]["id"]
-    for content in ("two", "three"):
-        message = alice.post(f"/chat/messages/{message}/edit", json={"content": content}).json()["user_message"]["id"]
-    for content in ("two", "one"):
-        (edit,) = alice.get(f"/chat/sessions/{session}/edits").json()["results"]
-        alice.post(f"/chat/messages/{edit['message_id']}/edit/undo")
-        assert read_contents(alice, session)[0] == content
-
-
 def test_a_title_taken_from_the_message_follows_it(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     message = alice.say(session, "one").json()["user_message"]["id"]

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
-from apps.chat.selectors import get_turn_configuration
 from apps.conversations.models import Work
 from apps.core.llm.blocks import read_block
 from apps.memory.entries import create_memory
@@ -83,21 +82,6 @@ def test_the_question_is_answered_in_its_own_language(alice: ApiClient, model: S
     )
 
 
-def test_nothing_remembered_is_said_so(alice: ApiClient, model: ScriptedModel) -> None:
-    content = ask(alice, "What do you remember about me?")["assistant_message"]["content"]
-    assert content == "I do not remember anything about you yet."
-    assert model.chat_requests == []
-
-
-def test_it_streams_as_any_reply(alice: ApiClient, model: ScriptedModel) -> None:
-    remember(alice)
-    events = alice.say_streaming(alice.new_session(), "What do you remember about me?")
-    assert [event.name for event in events] == ["start", "delta", "done"]
-    assert events[1].data["text"] == events[2].data["assistant_message"]["content"]
-    stored = alice.get(f"/chat/messages/{events[2].data['user_message']['id']}/turn").json()
-    assert stored == events[2].data
-
-
 def test_what_is_pending_or_ended_is_not_listed(alice: ApiClient, model: ScriptedModel) -> None:
     create_memory(user=alice.user, category="fact", key="home", value="York", now=NOW)
     create_memory(user=alice.user, category="fact", key="home", value="Leeds", now=timezone.now())
@@ -155,13 +139,11 @@ def test_among_other_things_the_model_gets_everything_in_place_of_what_was_recal
     assert len(turn["memories_used"]) == 4
     assert set(LongTermMemory.objects.values_list("access_count", flat=True)) == {1}
     kept = Turn.objects.get(user=alice.user)
-    settings, table = get_turn_configuration(alice.user)
-    assert rebuild_prompt(kept, settings=settings, table=table).exact is True
+    assert rebuild_prompt(kept).exact is True
 
 
 def test_a_composed_reply_has_no_prompt_to_rebuild(alice: ApiClient, model: ScriptedModel) -> None:
     turn = ask(alice, "What do you remember about me?")
     kept = Turn.objects.get(assistant_message=uuid.UUID(turn["assistant_message"]["id"]))
-    settings, table = get_turn_configuration(alice.user)
-    prompt = rebuild_prompt(kept, settings=settings, table=table)
+    prompt = rebuild_prompt(kept)
     assert (prompt.sent, prompt.layers, prompt.messages, kept.model) == (False, [], (), "")

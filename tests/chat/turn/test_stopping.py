@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from django.core.cache import cache
 
@@ -73,14 +71,6 @@ def test_a_reply_stopped_before_its_first_word_leaves_a_message_that_can_be_retr
     assert (turn["assistant_message"]["content"], turn["assistant_message"]["stopped"]) == ("好的", False)
 
 
-def test_stopping_what_is_over_changes_nothing(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    message = alice.say(session, "你好").json()["user_message"]
-    assert alice.post(f"/chat/messages/{message['id']}/stop").json() == message
-    assert bob.post(f"/chat/messages/{message['id']}/stop").status_code == 404
-    assert alice.post(f"/chat/messages/{uuid.uuid4()}/stop").status_code == 404
-
-
 @pytest.mark.parametrize("named", ["user_message", "assistant_message"])
 def test_a_regenerated_reply_takes_the_place_of_the_old_one(alice: ApiClient, model: ScriptedModel, named: str):
     session = alice.new_session()
@@ -108,12 +98,3 @@ def test_the_old_reply_stands_where_the_model_fails(alice: ApiClient, model: Scr
         old["user_message"],
         old["assistant_message"],
     ]
-
-
-def test_only_the_newest_reply_is_regenerated(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    first = alice.say(session, "早").json()["user_message"]["id"]
-    newest = alice.say(session, "你好").json()["user_message"]["id"]
-    refused = alice.post(f"/chat/messages/{first}/regenerate")
-    assert (refused.status_code, refused.json()["error"]["fields"]) == (409, {"message_id": first})
-    assert bob.post(f"/chat/messages/{newest}/regenerate").status_code == 404

@@ -25,7 +25,6 @@ from tests.support.scripted_model import Behaviour, Reply, ScriptedModel, call, 
 pytestmark = pytest.mark.long_except(
     "test_the_model_searches_and_answers_with_what_it_found",
     "test_it_is_off_by_default",
-    "test_a_temporary_session_has_no_tools",
     "test_what_is_remembered_cannot_leave_its_block",
     "test_a_retry_writes_nothing_twice",
     "test_nobody_reaches_another_person_s_contexts_or_memories",
@@ -174,19 +173,6 @@ def test_text_that_was_shown_before_a_call_stays_and_the_reply_goes_on_after_it(
     assert events[-1].data["emotion"]["primary"] == "neutral"
 
 
-@pytest.mark.parametrize("text", ["Just prose.", "A long reply without JSON. " * 20])
-def test_a_model_that_writes_no_json_is_heard_all_the_same(alice: ApiClient, model: ScriptedModel, text: str):
-    model.script(text.strip())
-    assert say(alice)["assistant_message"]["content"] == text.strip()
-    assert len(model.chat_requests) == 1
-
-
-def test_one_call_is_all_it_takes_where_no_tool_is_needed(alice: ApiClient, model: ScriptedModel):
-    turn = say(alice)
-    assert forms(model) == [("json_schema", True)]
-    assert turn["tool_calls"] == []
-
-
 # Where there are no tools
 
 
@@ -196,20 +182,6 @@ def test_it_is_off_by_default(bob: ApiClient, model: ScriptedModel):
     assert forms(model) == [("json_schema", False)]
     assert SEARCH not in model.chat_requests[0].messages[0]["content"]
     assert turn["tool_calls"] == []
-
-
-@pytest.mark.spec("C7")
-def test_a_temporary_session_has_no_tools(alice: ApiClient, model: ScriptedModel):
-    say(alice, session=alice.new_session(temporary=True))
-    assert forms(model) == [("json_schema", False)]
-
-
-@pytest.mark.spec("E6")
-def test_plain_chat_has_no_tools(alice: ApiClient, model: ScriptedModel, settings: Any):
-    settings.USE_MEMORY_EMOTION_SYSTEM = False
-    model.script("Hello.")
-    say(alice)
-    assert forms(model) == [(None, False)]
 
 
 @pytest.mark.spec("E2")
@@ -231,28 +203,10 @@ def test_the_reply_to_a_form_may_read(alice: ApiClient, model: ScriptedModel):
     assert Turn.objects.get().tool_calls[0]["outcome"] == "ok"
 
 
-def test_the_offline_model_calls_no_tools(alice: ApiClient):
-    session = alice.new_session()
-    assert alice.say(session, MESSAGE).raise_for_status().json()["tool_calls"] == []
-    shown = alice.get(f"/chat/sessions/{session}/context", params={"message": MESSAGE}).json()
-    assert SEARCH not in shown["layers"][0]["content"]
-
-
 def test_a_preview_shows_what_the_prompt_says_of_tools(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     shown = alice.get(f"/chat/sessions/{session}/context", params={"message": MESSAGE}).json()
     assert SEARCH in shown["layers"][0]["content"]
-
-
-def test_a_server_that_refuses_tools_is_asked_without(alice: ApiClient, model: ScriptedModel, settings: Any):
-    settings.CHAT_MODEL = "gemma"  # a client of its own, which remembers
-    refusal = refuse_with(400, "gemma does not support tools")
-    model.default = lambda request: refusal if request.tools else answer("Hi.")
-    session = alice.new_session()
-    for _turn in range(2):
-        assert say(alice, session=session)["assistant_message"]["content"] == "Hi."
-    assert forms(model) == [("json_schema", True), ("json_schema", False), ("json_schema", False)]
-    assert SEARCH not in model.chat_requests[-1].messages[0]["content"]
 
 
 # What a model does wrong
