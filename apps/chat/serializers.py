@@ -196,8 +196,7 @@ class MemoryUsedSerializer(serializers.Serializer[Any]):
     parts = serializers.DictField(
         child=serializers.FloatField(),
         required=False,
-        help_text="Atomic memories only: the points, positive or negative, that add up to the score, by name. Missing "
-        "in turns stored before parts existed.",
+        help_text="Atomic memories only: the points, positive or negative, that add up to the score, by name.",
     )
     category_boost = serializers.FloatField(
         required=False, help_text="Long-term memories only, like all following fields."

@@ -7,7 +7,6 @@ PDF files are read in a process of their own with limits, as a crafted one can t
 from __future__ import annotations
 
 import io
-import re
 import resource
 import subprocess
 import sys
@@ -24,7 +23,6 @@ MAX_PDF_PAGES = 5_000
 """More have more text than is kept, or none, and take all the time there is to find that out."""
 
 _BEGINS_PDF = b"%PDF-"
-_PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _MOST_CONTROLS = 0.01
 """The share of control characters from which on a file is no text, whatever its bytes decode to."""
 
@@ -59,9 +57,6 @@ def _decode(data: bytes) -> str:
 
 
 def _read_pdf(data: bytes) -> str:
-    too_many = UnreadableAttachment("pages", f"This PDF has over {MAX_PDF_PAGES:,} pages.")
-    if sum(1 for _page in _PAGE.finditer(data)) > MAX_PDF_PAGES:
-        raise too_many
     command = [sys.executable, "-m", "apps.conversations.file_text"]
     root = Path(__file__).resolve().parents[2]
     try:
@@ -71,7 +66,7 @@ def _read_pdf(data: bytes) -> str:
     if done.returncode == _ENCRYPTED:
         raise UnreadableAttachment("password", "This PDF is protected by a password.")
     if done.returncode == _TOO_MANY_PAGES:
-        raise too_many
+        raise UnreadableAttachment("pages", f"This PDF has over {MAX_PDF_PAGES:,} pages.")
     if done.returncode:
         raise UnreadableAttachment("damaged", "This PDF is damaged or too complex to be read.")
     return done.stdout.decode(errors="replace")

@@ -277,25 +277,22 @@ def close_round(
 
 def fail_round(*, opened: OpenRound) -> None:
     """Keep the user's message as `failed`, unless another run has taken it up (C6)."""
-    Message.objects.filter(id=opened.message_id, status=MessageStatus.PENDING, attempt=opened.attempt).update(
-        status=MessageStatus.FAILED, lease_until=None
-    )
+    fail_rounds([(opened.message_id, opened.attempt)])
 
 
 def fail_rounds(entries: Collection[tuple[uuid.UUID, int]]) -> int:
     """Mark pending messages as failed, each given with the attempt that has ended; returns how many."""
-    if not entries:
-        return 0
-    ended = reduce(or_, (Q(id=message_id, attempt=attempt) for message_id, attempt in entries))
-    rows = Message.objects.filter(ended, status=MessageStatus.PENDING)
-    return rows.update(status=MessageStatus.FAILED, lease_until=None)
+    ended = [Q(id=message_id, attempt=attempt) for message_id, attempt in entries]
+    return _fail(Message.objects.filter(reduce(or_, ended))) if ended else 0
 
 
 def fail_abandoned_rounds(*, now: datetime) -> int:
     """Mark the pending messages whose lease ran out as failed (C6); returns how many."""
-    return Message.objects.filter(status=MessageStatus.PENDING, lease_until__lt=now).update(
-        status=MessageStatus.FAILED, lease_until=None
-    )
+    return _fail(Message.objects.filter(lease_until__lt=now))
+
+
+def _fail(messages: QuerySet[Message]) -> int:
+    return messages.filter(status=MessageStatus.PENDING).update(status=MessageStatus.FAILED, lease_until=None)
 
 
 def record_assistant_message(

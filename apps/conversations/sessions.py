@@ -130,16 +130,19 @@ def entitle_session(*, user: User, session_id: uuid.UUID, title: str, earlier: s
     title = " ".join(title.split())[:MAX_TITLE_CHARS]
     if session is None or not title:
         return
-    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
-    if session.title in {earlier or title, make_title(said.content) if said else title}:
+    if session.title in (earlier or title, _read_made_title(session)):
         # Only if it is still called that: somebody may rename it at this moment.
         Session.objects.filter(user=user, id=session_id, title=session.title).update(title=title)
 
 
 def is_made_title(session: Session) -> bool:
     """Whether a session is called by the beginning of its first message, and not what a person called it."""
+    return session.title == _read_made_title(session)
+
+
+def _read_made_title(session: Session) -> str | None:
     said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
-    return said is not None and session.title == make_title(said.content)
+    return make_title(said.content) if said else None
 
 
 def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:

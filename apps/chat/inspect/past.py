@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 from apps.accounts.models import User
 from apps.chat.context.read import describe_round
 from apps.chat.context.types import (
-    ATOMIC,
     LONG_TERM,
     MESSAGE,
     CaseNotes,
@@ -169,28 +168,20 @@ def read_memories(
     user: User, kinds: Mapping[uuid.UUID, str], *, states: Mapping[uuid.UUID, Any], zone: ZoneInfo
 ) -> dict[str, Found[RecalledMemory]]:
     """Return memories of both kinds, by ID, as lines of layer 3. `states`: those that have changed since."""
-    long_term_ids = [key for key, kind in kinds.items() if kind == LONG_TERM]
-    atomic_ids = [key for key, kind in kinds.items() if kind == ATOMIC]
     rows: dict[uuid.UUID, Any] = {}
-    if long_term_ids:
-        rows |= memory_kinds.LONG_TERM.by_ids(user, long_term_ids)
-    if atomic_ids:
-        rows |= memory_kinds.ATOMIC.by_ids(user, atomic_ids)
+    for kind in (memory_kinds.LONG_TERM, memory_kinds.ATOMIC):
+        if ids := [key for key, name in kinds.items() if name == kind.name]:
+            rows |= kind.by_ids(user, ids)
     found = {}
     for key, kind in kinds.items():
         row = rows.get(key)
-        now = None if row is None else _describe(row, kind)
+        now = None if row is None else memory_kinds.get_kind(kind).snapshot(row)
         then = states[key] if key in states and now else now
         line = {"text": DELETED} if then is None else _line(then, kind, zone=zone)
         memory = RecalledMemory(id=str(key), kind=kind, text="", line=line, score=0.0, components={})
-        piece = make_piece(
-            kind,
-            str(key),
-            then=None if then is None else _read_out(then, kind),
-            now=None if now is None else _read_out(now, kind),
-            status=row.status if row else "",
-        )
-        found[str(key)] = Found(memory, piece)
+        texts = [None if state is None else _read_out(state, kind) for state in (then, now)]
+        status = row.status if row else ""
+        found[str(key)] = Found(memory, make_piece(kind, str(key), then=texts[0], now=texts[1], status=status))
     return found
 
 
@@ -308,23 +299,16 @@ def make_piece(kind: str, key: str, *, then: str | None, now: str | None, status
     return Piece(kind=str(kind), id=key, state=state, then=then or "", now=(now or "") if there else "", status=status)
 
 
-def _describe(row: Any, kind: str) -> dict[str, Any]:
-    if kind == LONG_TERM:
-        return {"category": row.category, "key": row.key, "value": row.value}
-    return {"content": row.content, "day": row.event_start or row.timestamp}
-
-
 def _line(memory: Mapping[str, Any], kind: str, *, zone: ZoneInfo) -> dict[str, Any]:
-    """What the prompt says of a memory, from a row or from its audit record."""
+    """What the prompt says of a memory, from its audit record."""
     if kind == LONG_TERM:
         return {"category": memory["category"], "key": memory["key"], "value": readable_text(memory["value"])}
-    day = memory.get("day") or memory["event_start"] or memory["timestamp"]
-    time = datetime.fromisoformat(day) if isinstance(day, str) else day
-    return {"text": memory["content"], "day": str(time.astimezone(zone).date())}
+    said_at = datetime.fromisoformat(memory["event_start"] or memory["timestamp"])
+    return {"text": memory["content"], "day": str(said_at.astimezone(zone).date())}
 
 
 def _read_out(memory: Mapping[str, Any], kind: str) -> str:
-    return f"{memory['key']}: {readable_text(memory['value'])}" if kind == LONG_TERM else str(memory["content"])
+    return ": ".join(filter(None, memory_kinds.get_kind(kind).describe(memory)))
 
 
 def _read_out_profile(profile: ProfileSnapshot) -> str:

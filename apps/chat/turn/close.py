@@ -34,11 +34,11 @@ from apps.chat.turn.record import (
 )
 from apps.chat.turn.tools import ToolRun
 from apps.chat.turn.types import OpenTurn
-from apps.conversations.histories import await_tools, close_client_round
+from apps.conversations.histories import close_client_round
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.rounds import close_round, record_assistant_message
 from apps.conversations.sessions import get_shown_status
-from apps.core.errors import ModelUnavailable, NotFound
+from apps.core.errors import ModelUnavailable
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.grounding import read_questions
 from apps.core.text.json_text import json_text
@@ -193,14 +193,6 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
     return result
 
 
-def find_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any] | None:
-    """Return what `get_stored_turn` does, or None without such a turn."""
-    try:
-        return get_stored_turn(user, message_id, now=now)
-    except NotFound:
-        return None
-
-
 def _store_reply(
     turn: OpenTurn, *, reply_id: uuid.UUID, reply: str, emotion: str | None, stopped: bool, now: datetime
 ) -> Message:
@@ -222,12 +214,6 @@ def _store_reply(
     if replaced:
         delete_embeddings(message_ids=replaced)
     return message
-
-
-def keep_for_tools(turn: OpenTurn, *, now: datetime) -> None:
-    """Keep the message of a turn whose answer calls tools of the client; the reply comes with a later request (T3)."""
-    if turn.round is not None:
-        await_tools(opened=turn.round, now=now)
 
 
 def _store_entries(

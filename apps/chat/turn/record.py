@@ -16,7 +16,8 @@ from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
 from apps.chat.context.build import assemble
-from apps.chat.context.types import ATOMIC, MESSAGE
+from apps.chat.context.read import say_memory
+from apps.chat.context.types import ATOMIC, LONG_TERM, MESSAGE
 from apps.chat.models import Turn
 from apps.chat.prompts import NO_ANALYSIS, Analysis
 from apps.chat.turn.commands import DELETED, describe_commands
@@ -153,15 +154,14 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     used: list[dict[str, Any]] = turn.memories_used
     updates: list[dict[str, Any]] = turn.memory_updates
     # What tools found is among the used ones, too.
-    ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") not in (ATOMIC, MESSAGE)}
-    memories = memory_kinds.LONG_TERM.by_ids(user, ids) if ids else {}
-    texts = {str(key): f"{memory.key}: {readable_text(memory.value)}" for key, memory in memories.items()}
-    atomic_ids = [uuid.UUID(item["id"]) for item in used if item["kind"] == ATOMIC]
-    if atomic_ids:
-        atomic = memory_kinds.ATOMIC.by_ids(user, atomic_ids)
-        texts |= {str(key): memory.content for key, memory in atomic.items()}
+    ids: dict[str, set[uuid.UUID]] = {ATOMIC: set(), MESSAGE: set(), LONG_TERM: set()}
+    for item in [*used, *updates]:
+        ids[item.get("kind", LONG_TERM)].add(uuid.UUID(item["id"]))
+    memories = memory_kinds.LONG_TERM.by_ids(user, ids[LONG_TERM]) if ids[LONG_TERM] else {}
+    atomic = memory_kinds.ATOMIC.by_ids(user, ids[ATOMIC]) if ids[ATOMIC] else {}
+    texts = {str(row.id): say_memory(row) for row in [*memories.values(), *atomic.values()]}
     asked = cut_client_blocks(turn.user_message.content) if turn.user_message else ""
-    rounds = read_rounds(user, [uuid.UUID(item["id"]) for item in used if item["kind"] == MESSAGE])
+    rounds = read_rounds(user, ids[MESSAGE])
     texts |= {key: cut_round(past.said, past.reply, message=asked)[0] for key, past in rounds.items()}
     known = {
         str(key): {"category": memory.category, "key": memory.key, "value": memory.value}

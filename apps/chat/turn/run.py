@@ -28,8 +28,7 @@ from apps.chat.turn.close import (
     FAILED,
     close_turn,
     describe_unstored,
-    find_stored_turn,
-    keep_for_tools,
+    get_stored_turn,
     user_message_to_wire,
 )
 from apps.chat.turn.commands import ask_what_to_forget
@@ -38,12 +37,13 @@ from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, add_stoppable, jour
 from apps.chat.turn.tool_rounds import ToolRounds
 from apps.chat.turn.tools import ToolRun, ToolRunner, as_tool_calling
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
+from apps.conversations.histories import await_tools
 from apps.conversations.models import MessageStatus
 from apps.conversations.rounds import fail_round
 from apps.conversations.types import OpenRound
 from apps.core.apart import read_apart
 from apps.core.db import in_database
-from apps.core.errors import Conflict, JiyiError, ModelUnavailable
+from apps.core.errors import Conflict, JiyiError, ModelUnavailable, NotFound
 from apps.core.llm.relaying import relay
 from apps.core.llm.streaming_text import TextStream
 from apps.core.llm.tracing import trace_call
@@ -223,12 +223,10 @@ class TurnRun:
                 await asyncio.sleep(0.05 * 4**attempt)
             except (Conflict, IntegrityError):
                 # A connection that is lost during the commit leaves open whether it was one: then the reply is there.
-                stored = None
                 if attempt > 1:
-                    stored = await in_database(find_stored_turn, turn.user, reply_id, now=timezone.now())
-                if stored is None:
-                    raise
-                return stored
+                    with suppress(NotFound):
+                        return await in_database(get_stored_turn, turn.user, reply_id, now=timezone.now())
+                raise
         raise AssertionError("the last attempt returns or raises")
 
     async def _relay(self, turn: OpenTurn, body: Mapping[str, Any], *, timings: dict[str, float]) -> Any:
@@ -255,7 +253,8 @@ class TurnRun:
         # What the client shows: the beginning that it sent, and what the model has added.
         reply = (turn.client.given.beginning if turn.client else "") + answer.text
         if answer.calls_tools or not reply.strip():
-            await in_database(keep_for_tools, turn, now=timezone.now())
+            if turn.round is not None:  # the reply comes with a later request
+                await in_database(await_tools, opened=turn.round, now=timezone.now())
             result: Any = describe_unstored(turn, emotion=None)
         else:
             said = Answer(reply=reply, analysis=None, model=answer.model or turn.chosen.name)
