@@ -19,13 +19,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work, wake_workers
 from apps.conversations.sessions import get_message, lock_session, make_title
-from apps.conversations.types import (
-    Line,
-    OpenRound,
-    Round,
-    SaidRound,
-    Window,
-)
+from apps.conversations.types import Line, OpenRound, Round, SaidRound, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.client_blocks import cut_client_blocks

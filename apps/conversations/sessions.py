@@ -19,11 +19,7 @@ from apps.accounts.services.ledger import record_sessions
 from apps.accounts.services.people import get_program, keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
-from apps.conversations.types import (
-    MAX_AUTO_TITLE_CHARS,
-    MAX_TITLE_CHARS,
-    SessionChanges,
-)
+from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS, SessionChanges
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.segment import pieces
