@@ -98,8 +98,6 @@ TOO_LONG = Problem(TooLarge, "`content` is too long")
 
 
 class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
-    """The messages of a session, oldest first; posting a message starts a turn."""
-
     queryset = Message.objects.none()
     serializer_class = MessageSerializer
 
@@ -152,8 +150,6 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
 
 
 class TurnsView(generics.ListAPIView[Turn]):
-    """The turns of a session, newest first; posting messages that were said elsewhere records them."""
-
     queryset = Turn.objects.none()
     serializer_class = TurnFiguresSerializer
 
@@ -195,8 +191,6 @@ class TurnsView(generics.ListAPIView[Turn]):
 
 
 class RetryView(AsyncAPIView):
-    """Retry a failed message."""
-
     @operation(
         "retry_message",
         scope=Scope.WRITE,
@@ -210,8 +204,6 @@ class RetryView(AsyncAPIView):
 
 
 class RegenerateView(AsyncAPIView):
-    """Answer the newest message again."""
-
     @operation(
         "regenerate_reply",
         scope=Scope.WRITE,
@@ -229,8 +221,6 @@ class RegenerateView(AsyncAPIView):
 
 
 class EditView(AsyncAPIView):
-    """Say a message differently."""
-
     @operation(
         "edit_message",
         scope=Scope.WRITE,
@@ -252,8 +242,6 @@ class EditView(AsyncAPIView):
 
 
 class UndoEditView(APIView):
-    """Undo an edit."""
-
     @operation(
         "undo_edit",
         scope=Scope.WRITE,
@@ -271,8 +259,6 @@ class UndoEditView(APIView):
 
 
 class EditsView(generics.ListAPIView[Edit]):
-    """The edits of a session that can be undone."""
-
     queryset = Edit.objects.none()
     serializer_class = EditSerializer
 
@@ -286,8 +272,6 @@ class EditsView(generics.ListAPIView[Edit]):
 
 
 class StopView(AsyncAPIView):
-    """Stop the reply to a message."""
-
     @operation("stop_reply", scope=Scope.WRITE, answers=MessageSerializer)
     async def post(self, request: Request, message_id: str) -> Response:
         """Stop the reply to a message.
@@ -302,8 +286,6 @@ class StopView(AsyncAPIView):
 
 
 class FormsView(AsyncAPIView):
-    """Submit a form instead of a message (H1)."""
-
     @operation(
         "submit_form",
         scope=Scope.WRITE,
@@ -331,8 +313,6 @@ class FormsView(AsyncAPIView):
 
 
 class MessageView(APIView):
-    """One message."""
-
     @operation("update_message", scope=Scope.WRITE, body=MessageChangeRequest, answers=MessageSerializer)
     def patch(self, request: Request, message_id: str) -> Response:
         """Add a message to the favourites. Or remove it, with `is_collected: false`."""
@@ -342,8 +322,6 @@ class MessageView(APIView):
 
 
 class TurnView(APIView):
-    """The turn of a message (either the user's message or the reply)."""
-
     @operation("get_turn", scope=Scope.READ, answers=TurnSerializer)
     def get(self, request: Request, message_id: str) -> Response:
         """Get the turn of a message.
@@ -354,8 +332,6 @@ class TurnView(APIView):
 
 
 class CandidateView(APIView):
-    """A memory that a request to forget may have meant."""
-
     @operation("forget_candidate", scope=Scope.WRITE, answers=TurnSerializer)
     def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
         """Forget a memory that a message may have meant.

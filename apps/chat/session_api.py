@@ -144,8 +144,6 @@ class SessionExportSerializer(SessionSerializer):
 
 
 class ModelsView(APIView):
-    """The chat models that a session can be set to."""
-
     @operation("list_chat_models", scope=Scope.READ, answers=ModelChoicesSerializer)
     def get(self, request: Request) -> Response:
         """List the chat models.
@@ -157,8 +155,6 @@ class ModelsView(APIView):
 
 
 class SessionsView(generics.ListCreateAPIView[Session]):
-    """The user's sessions, most recently active first."""
-
     queryset = Session.objects.none()
     serializer_class = SessionSerializer
     filterset_class = SessionFilter
@@ -182,8 +178,6 @@ class SessionsView(generics.ListCreateAPIView[Session]):
 
 
 class SessionView(APIView):
-    """One session."""
-
     serializer_class = SessionSerializer
 
     @operation("get_session", scope=Scope.READ)
@@ -218,8 +212,6 @@ def _check_model(name: str) -> None:
 
 
 class SearchView(APIView):
-    """Conversations in which something was said."""
-
     @operation(
         "search_sessions",
         tag="Search",
@@ -264,8 +256,6 @@ class SearchView(APIView):
 
 
 class SessionExportView(APIView):
-    """One session as a file: Markdown to read, or JSON with everything that is stored of it."""
-
     @operation(
         "export_session",
         scope=Scope.READ,
@@ -290,8 +280,6 @@ class SessionExportView(APIView):
 
 
 class ContextView(APIView):
-    """The prompt layers that a message would get now (C4); nothing is stored or counted."""
-
     @operation(
         "preview_prompt",
         scope=Scope.READ,
@@ -315,8 +303,6 @@ class ContextView(APIView):
 
 
 class AttachmentsView(generics.ListAPIView[Attachment]):
-    """The files of a session, oldest first; posting one keeps its text for a message that is to come."""
-
     parser_classes = (MultiPartParser,)
     queryset = Attachment.objects.none()
     serializer_class = AttachmentSerializer
@@ -358,8 +344,6 @@ class AttachmentsView(generics.ListAPIView[Attachment]):
 
 
 class AttachmentView(APIView):
-    """One file."""
-
     @operation("delete_attachment", scope=Scope.WRITE)
     def delete(self, request: Request, attachment_id: str) -> Response:
         """Delete a file. The model does not get it from the next message on."""

@@ -472,24 +472,6 @@ def ask(client: openai.OpenAI, **more: Any) -> Any:
     return client.chat.completions.create(model="jiyi", messages=[{"role": "user", "content": MESSAGE}], **more)
 
 
-@pytest.mark.spec("T1", "T3")
-@pytest.mark.parametrize("stream", [False, True])
-def test_openai_s_clients_see_the_answer_only(client: openai.OpenAI, model: ScriptedModel, stream: bool):
-    model.script(call_tools(search(), text="Let me see."), answer("No: shrimp."))
-    found = ask(client, stream=stream)
-    if stream:
-        chunks = list(found)
-        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-        assert not any(choice.delta.tool_calls for chunk in chunks for choice in chunk.choices)
-        told = chunks[-1].model_extra["jiyi"]
-    else:
-        text, told = found.choices[0].message.content, found.model_extra["jiyi"]
-        assert found.choices[0].finish_reason == "stop"
-        assert not found.choices[0].message.tool_calls
-    assert text == "No: shrimp."
-    assert [shown["name"] for shown in told["tool_calls"]] == [SEARCH]
-
-
 def test_what_is_not_stored_may_read_and_writes_nothing(client: openai.OpenAI, model: ScriptedModel):
     model.script(call_tools(search()), answer("No: shrimp."))
     assert ask(client, store=False).choices[0].message.content == "No: shrimp."
