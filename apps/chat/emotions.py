@@ -30,9 +30,10 @@ class ReplyStrategy:
         return wire
 
 
+# What holds even if an administrator deleted the neutral row.
 NEUTRAL_STRATEGY = ReplyStrategy(NEUTRAL, "neutral", "professional", 300)
-"""What holds even if an administrator deleted the neutral row."""
 
+# The table of a new installation.
 DEFAULT_STRATEGIES = (
     NEUTRAL_STRATEGY,
     ReplyStrategy("happy", "positive", "warm", 250, proactive_question=True),
@@ -47,7 +48,6 @@ DEFAULT_STRATEGIES = (
     ReplyStrategy("info_seeking", "seeking", "informative", 600),
     ReplyStrategy("validation_seeking", "seeking", "supportive", 300),
 )
-"""The table of a new installation."""
 
 StrategyTable = Mapping[str, ReplyStrategy]
 

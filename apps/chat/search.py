@@ -19,23 +19,19 @@ from apps.core.text.search_terms import SearchTerms, parse_question, parse_searc
 from apps.memory.vectors.queries import QueryEmbedding, start_embedding
 from apps.memory.vectors.search import find_similar_messages
 
+# The longest text that is searched for.
 MAX_SEARCH_CHARS = 1_000
-"""Of what is searched for in all conversations."""
-
+# Conversations that one search returns at most.
 MAX_FOUND = 50
-"""Conversations that one search returns at most."""
 
 
 Mode = Literal["all", "words", "meaning"]
 FoundBy = Literal["words", "meaning"]
 Range = tuple[int, int]
-
+# The best messages of one conversation that are shown.
 MESSAGES = 3
-"""Of one conversation, the best."""
-
+# Newest messages with the words: more than can be shown, as many of them may be of one conversation.
 CANDIDATES = 200
-"""Newest messages with the words: more than can be shown, as many of them may be of one conversation."""
-
 EXCERPT_CHARS = 160
 
 

@@ -404,6 +404,7 @@ def list_summaries(caller: Caller, arguments: ListSummariesArguments) -> Summari
 
 _EVERYWHERE = frozenset(Door)
 
+# By name, in the order in which they are listed.
 TOOLS = {
     tool.name: tool
     for tool in (
@@ -500,7 +501,6 @@ TOOLS = {
         ),
     )
 }
-"""By name, in the order in which they are listed."""
 
 
 def list_tools(door: Door) -> dict[str, Tool]:

@@ -16,15 +16,13 @@ from typing import Any
 from apps.core.text.clean import guess_encoding
 
 PDF_SECONDS = 30
+# The address space of the process. An ordinary file of some hundred pages takes a tenth of it.
 PDF_BYTES = 1_500_000_000
-"""Of address space. An ordinary file of some hundred pages takes a tenth of it."""
-
+# More have more text than is kept, or none, and take all the time there is to find that out.
 MAX_PDF_PAGES = 5_000
-"""More have more text than is kept, or none, and take all the time there is to find that out."""
-
 _BEGINS_PDF = b"%PDF-"
+# The share of control characters from which on a file is no text, whatever its bytes decode to.
 _MOST_CONTROLS = 0.01
-"""The share of control characters from which on a file is no text, whatever its bytes decode to."""
 
 
 class UnreadableAttachment(Exception):

@@ -25,20 +25,16 @@ from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, RecordedMessa
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict
 
+# Sessions that are compared with a history; more have the same replies only where these are commonplace.
 MAX_CANDIDATES = 5
-"""Sessions that are compared with a history; more have the same replies only where these are commonplace."""
-
+# The newest replies of a history by which its session is looked for: the last one may come from elsewhere.
 _EVIDENCE = 3
-"""The newest replies of a history by which its session is looked for: the last one may come from elsewhere."""
-
+# Stored messages that are read beyond twice as many as the history has: what was edited away stands between them.
 _SPARE = 20
-"""Stored messages that are read beyond twice as many as the history has: what was edited away stands between them."""
-
+# How long a first message that failed waits for the client to send it again.
 ASKED_AGAIN = timedelta(minutes=10)
-"""How long a first message that failed waits for the client to send it again."""
-
+# How long a message waits for the results of the tools that its answer called.
 TOOLS_RUN = timedelta(days=1)
-"""How long a message waits for the results of the tools that its answer called."""
 
 
 # Written by hand, as what every turn of such a client asks: composing a query by the ORM takes longer than its answer.

@@ -367,11 +367,10 @@ def read_rounds(user: User, message_ids: Collection[uuid.UUID]) -> dict[str, Sai
     }
 
 
+# The newest messages, which no summary covers (S3).
 KEPT_MESSAGES = 4
-"""The newest messages, which no summary covers (S3)."""
-
+# Most rounds read for one summary; a recording of more (C9) takes several, one after the other.
 MAX_COVERED_ROUNDS = 100
-"""Most rounds read for one summary; a recording of more (C9) takes several, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,12 @@ from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.matching import bigrams
 from apps.core.text.search_terms import DIGITS, LETTERS, SearchTerms
 
+# Characters of a word in the index.
 MAX_WORD = 64
-"""Characters of a word in the index."""
-
+# Messages that are read one by one before the index is asked: what is in every tenth is found among them.
 NEWEST = 3_000
-"""Messages that are read one by one before the index is asked: what is in every tenth is found among them."""
-
+# So many times more messages are read where words are found in what clients put into messages.
 ECHOES = 10
-"""So many times more messages are read where words are found in what clients put into messages."""
 
 # What people said and were told, and can still read.
 READABLE = """

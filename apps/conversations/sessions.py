@@ -24,8 +24,8 @@ from apps.core.errors import Conflict, NotFound
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.segment import pieces
 
+# Characters of a message: white space may come first.
 _READ_FOR_TITLE = 2_000
-"""Characters of a message: white space may come first."""
 
 
 def create_session(*, user: User, title: str = "", temporary: bool = False, model: str = "") -> Session:

@@ -10,15 +10,13 @@ from typing import TypedDict
 MAX_CONTENT_CHARS = 32_000
 MAX_TITLE_CHARS = 200
 MAX_MODEL_CHARS = 200
+# The files of one session.
 MAX_ATTACHMENTS = 20
-"""Files of one session."""
-
 MAX_ATTACHMENT_BYTES = 10 * 1024**2
+# The text of one file.
 MAX_ATTACHMENT_CHARS = 500_000
-"""Of the text of one file."""
-
+# The title that an untitled session takes from its first message.
 MAX_AUTO_TITLE_CHARS = 60
-"""Of a title that an untitled session takes from its first message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,8 @@ class Line:
     content: str
 
 
+# Messages that enter and leave the rolling window together: a user's message and its reply, or a reply alone.
 Round = tuple[Line, ...]
-"""Messages that enter and leave the rolling window together: a user's message and its reply, or a reply alone."""
 
 
 @dataclass(frozen=True, slots=True)

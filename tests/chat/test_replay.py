@@ -33,8 +33,8 @@ pytestmark = [
     ),
 ]
 
+# ID, user, session, role and text of a row.
 Said = tuple[str, str, str, str, str]
-"""ID, user, session, role and text of a row."""
 
 DIARY: tuple[Said, ...] = (
     ("lin/0U", "lin", "2024-03-02", "user", "我最喜欢的颜色是绿色"),

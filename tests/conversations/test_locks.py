@@ -22,9 +22,7 @@ from apps.memory.working.sessions import count_turn, record_analysis, record_for
 from tests.support.factories import SessionFactory
 
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-
 pytestmark = pytest.mark.django_db(transaction=True)
-
 Run = Callable[..., "Future[Any]"]
 
 

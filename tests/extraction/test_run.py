@@ -27,10 +27,9 @@ from tests.support.judged import learn
 from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.django_db
-
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
+# Long ago by any clock: what decides is the database's and the worker's.
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
-"""Long ago by any clock: what decides is the database's and the worker's."""
 
 
 class StandInModel:

@@ -53,11 +53,10 @@ from apps.memory.working.sessions import WorkingMemorySnapshot, WorkingMemorySta
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
 
+# Memories of each kind that are read where a message asks for all; the token budget leaves fewer.
 MAX_EVERYTHING = 500
-"""Memories of each kind that are read where a message asks for all; the token budget leaves fewer."""
-
+# More than any text has, so that what is read of a file fills its budget.
 MOST_CHARS_PER_TOKEN = 8
-"""More than any text has, so that what is read of a file fills its budget."""
 
 COMPONENTS = (
     "keyword_score",

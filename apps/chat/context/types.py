@@ -13,6 +13,7 @@ from apps.chat.emotions import ReplyStrategy
 from apps.conversations.types import Line, Round, SentFile
 from apps.core.llm.types import PromptMessage
 
+# C4, by index.
 LAYER_NAMES = (
     "system",
     "user_profile",
@@ -22,11 +23,10 @@ LAYER_NAMES = (
     "conversation",
     "message",
 )
-"""C4, by index."""
 
 
+# What layer 3 holds: the two kinds of memory, and past rounds by what the person said.
 LONG_TERM, ATOMIC, MESSAGE = "long_term", "atomic", "message"
-"""What layer 3 holds: the two kinds of memory, and past rounds by what the person said."""
 
 
 @dataclass(frozen=True, slots=True)

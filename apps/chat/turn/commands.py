@@ -41,19 +41,15 @@ from apps.memory.commands import (
 )
 from apps.profile.services import get_user_profile
 
+# Memories that a model may end for one message: more are for the person to choose from.
 MAX_CHOSEN = 5
-"""Memories that a model may end for one message: more are for the person to choose from."""
-
+# What the texts may take that the prompt lists under one outcome.
 MAX_ACTION_TOKENS = 1_000
-"""Of the texts that the prompt lists as stored, or as forgotten."""
-
+# Candidates of one request: those that the model named, and those that were only recalled.
 MAX_SHOWN, MAX_RECALLED = 10, 3
-"""Candidates of one request: those that the model named, and those that were only recalled."""
-
 _KINDS = (LONG_TERM, ATOMIC)
-
+# The keys of the block `memory_actions`, in order.
 _ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, Outcome.NOT_FOUND)
-"""The keys of the block `memory_actions`, in order."""
 
 
 def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[CommandResult]:
@@ -285,8 +281,8 @@ def _read_candidates(user: User, ids: set[uuid.UUID]) -> dict[uuid.UUID, dict[st
     }
 
 
+# Memories of each kind that the reply lists; the panel shows them all.
 LISTED = 50
-"""Memories of each kind that the reply lists; the panel shows them all."""
 
 _DONE = {
     Outcome.STORED: gettext_lazy("Stored: %(text)s"),

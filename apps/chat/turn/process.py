@@ -27,12 +27,10 @@ from apps.conversations.types import OpenRound
 from apps.core.db import in_database
 
 logger = structlog.get_logger(__name__)
-
+# How often failing what was left is tried while the database is away.
 SECONDS_BETWEEN_ATTEMPTS = 2.0
-"""How often failing what was left is tried while the database is away."""
-
+# A message, and the number of the attempt to answer it.
 Entry = tuple[uuid.UUID, int]
-"""A message, and the number of the attempt to answer it."""
 
 
 class Journal:
@@ -128,11 +126,10 @@ journal = Journal(get_folder())
 atexit.register(journal.close)
 
 
+# So that a stop takes less than a second, wherever it arrives.
 SECONDS_BETWEEN_LOOKS: Final = 0.4
-"""So that a stop takes less than a second, wherever it arrives."""
-
+# The same message may be answered again soon, and that turn is not to be stopped by what was meant for this one.
 MARK_KEPT_SECONDS: Final = 5.0
-"""The same message may be answered again soon, and that turn is not to be stopped by what was meant for this one."""
 
 
 class Stoppable(Protocol):

@@ -36,15 +36,14 @@ from apps.memory.keyed import Action
 from apps.memory.recall.rounds import cut_round
 from apps.memory.working.sessions import WorkingMemorySnapshot
 
+# The answer of a turn that composed its reply itself: no model was asked (L9).
 COMPOSED = "composed"
-"""The answer of a turn that composed its reply itself: no model was asked (L9)."""
 
 
+# What stands in a rebuilt prompt for a client's system messages, which are the application's and not the person's.
 NOT_KEPT = "(instructions of the application, not kept)"
-"""What stands in a rebuilt prompt for a client's system messages, which are the application's and not the person's."""
-
+# 128 bits: what is compared with it was made by us.
 DIGEST_CHARS = 32
-"""128 bits: what is compared with it was made by us."""
 
 
 def describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:
@@ -140,8 +139,8 @@ def _write(time: datetime) -> str:
     return time.astimezone(UTC).isoformat()
 
 
+# One for all messages: to make its fields takes far longer than to use them.
 _MESSAGES = MessageSerializer()
-"""One for all messages: to make its fields takes far longer than to use them."""
 
 
 def message_to_wire(message: Message) -> dict[str, Any]:
@@ -204,9 +203,8 @@ def describe_remembered(updates: Iterable[Mapping[str, Any]]) -> dict[str, list[
 # the turn's own message says it, with which it is deleted (L6).
 
 _NO_WORD = re.compile(r"[^\w.+#'’-]")
-
+# How an item of a turn's `memories_used` is marked that a tool found; it has no score.
 BY_TOOL = "tool"
-"""How an item of a turn's `memories_used` is marked that a tool found; it has no score."""
 
 
 def record_runs(runs: Iterable[ToolRun], *, message: str) -> list[dict[str, Any]]:

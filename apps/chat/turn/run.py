@@ -53,7 +53,6 @@ from apps.core.text.tokens import estimate_tokens
 from apps.core.tracing import Span, get_traceparent, span
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160)
-
 TURN_SECONDS = Histogram("jiyi_turn_seconds", "Turns from beginning to end", ["outcome"], buckets=_SECONDS)
 FIRST_TOKEN_SECONDS = Histogram(
     "jiyi_turn_first_token_seconds", "Turns from beginning to the first piece of the reply", buckets=_SECONDS
@@ -62,13 +61,10 @@ TURN_FAILURES = Counter("jiyi_turn_failures", "Turns that failed after their mes
 
 
 logger = structlog.get_logger(__name__)
-
+# What a model may write besides a reply that its client limits: emotion, topic, memories, and the JSON around it.
 ANALYSIS_TOKENS = 1_000
-"""What a model may write besides a reply that its client limits: emotion, topic, memories, and the JSON around it."""
-
+# How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply.
 STORE_ATTEMPTS = 5
-"""How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply."""
-
 _running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references to its tasks
 
 

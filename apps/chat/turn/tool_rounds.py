@@ -20,20 +20,16 @@ from apps.core.errors import ModelUnavailable
 from apps.core.llm.streaming_json import DecodedField
 from apps.core.llm.types import ModelRequest, PromptMessage, ToolCall, ToolCallingModel, ToolSpec
 
+# Answers of the model that may call tools. The one after them has to do without.
 MAX_ROUNDS = 3
-"""Answers of the model that may call tools. The one after them has to do without."""
-
+# After so long, no more tools are offered: whoever waits has not seen a word yet.
 MAX_SECONDS = 20.0
-"""After so long, no more tools are offered: whoever waits has not seen a word yet."""
-
+# Reasons of failures that may be about the form of a request.
 _REFUSALS = ("refused", "too_long", "server_error")
-"""Reasons of failures that may be about the form of a request."""
-
+# Arguments longer than this are not repeated in the last request.
 _ARGUMENTS_CHARS = 1_000
-"""Arguments longer than this are not repeated in the last request."""
-
+# What follows a tool's name where a model calls it in words or mark-up of its own.
 _ARGUMENTS = r"""(?:["'`]?(?:\(|\s*[<{\[}]|\s*/?>)|["']\s*,\s*["']|:\d|\s*\n\s*(?:[<`{]|\w+ input))"""
-"""What follows a tool's name where a model calls it in words or mark-up of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,18 +27,13 @@ from apps.core.text.tokens import estimate_tokens
 from apps.memory.changes.records import Origin, changed_by
 
 logger = structlog.get_logger(__name__)
-
 SEARCH = "search_memories"
-
+# The author of what the chat model adds to shared contexts.
 AUTHOR = "assistant"
-"""The author of what the chat model adds to shared contexts."""
-
+# In one answer of the model; further calls are refused.
 MAX_CALLS = 4
-"""In one answer of the model; further calls are refused."""
-
+# What one result may take in the prompt.
 RESULT_TOKENS = 1_500
-"""What one result may take in the prompt."""
-
 _MAX_ERROR_CHARS = 300
 
 
@@ -185,10 +180,8 @@ def _refuse(name: str, outcome: Outcome, message: str, *, arguments: Mapping[str
 
 # Lists of a result that are shortened, and whether their last items matter most.
 _LISTS = {"results": False, "entries": True}
-
 # Fields whose texts are cut where that is not enough.
 _TEXTS = ("content", "text")
-
 _CUT = "…"
 
 

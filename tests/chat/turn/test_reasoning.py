@@ -15,7 +15,6 @@ from tests.support.scripted_model import Reply, ScriptedModel
 pytestmark = pytest.mark.long_except(
     "test_reasoning_before_the_answer_is_not_shown_and_the_memory_in_it_is_kept",
 )
-
 THOUGHT = '<think>\n先想想 {"response": "草稿"}\n</think>\n\n'
 
 

@@ -14,7 +14,6 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.spec("C7", "L9")
-
 PROMISES = ("remember:", "I'll remember", "我记住了", "已经记下")
 
 

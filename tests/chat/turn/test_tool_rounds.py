@@ -34,11 +34,11 @@ pytestmark = pytest.mark.long_except(
 SEARCH, CREATE, FETCH, UPDATE = "search_memories", "createContext", "fetchContext", "updateContext"
 ALL = [SEARCH, CREATE, FETCH, UPDATE]
 READING = [SEARCH, FETCH]
-
 MESSAGE = "Should I order the paella?"
 FORMS = [("json_schema", True), ("json_schema", True)]
 
 
+# Calls as models write them where their server does not read them.
 UNREAD_CALLS = [
     '<minimax:tool_call>\n<invoke name="search_memories">\n<parameter name="keyword">boat</parameter>\n</invoke>',
     'Let me look that up first.\n<tool_call>{"name": "search_memories", "arguments": {"keyword": "x"}}</tool_call>',
@@ -51,7 +51,6 @@ UNREAD_CALLS = [
     '<｜tool▁call▁begin｜>function<｜tool▁sep｜>search_memories\n```json\n{"keyword": "x"}\n```<｜tool▁call▁end｜>',
     '<|channel|>commentary to=functions.search_memories <|constrain|>json<|message|>{"keyword":"boat"}<|call|>',
 ]
-"""Calls as models write them where their server does not read them."""
 
 
 @pytest.fixture

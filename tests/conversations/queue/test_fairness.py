@@ -32,7 +32,6 @@ from tests.support.factories import SessionFactory, UserFactory
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LEASE = timedelta(minutes=5)
-
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("C9")]
 
 

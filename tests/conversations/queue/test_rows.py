@@ -43,7 +43,6 @@ LONG_AFTER = datetime(9999, 1, 1, tzinfo=UTC)  # later than whatever the clock o
 LEASE = timedelta(minutes=5)
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 LATER = NOW + LEASE + timedelta(seconds=1)
-
 pytestmark = pytest.mark.django_db
 
 
