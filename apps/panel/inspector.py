@@ -14,8 +14,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.types import MemorySettings, ScoreWeights
 from apps.chat.context.types import LONG_TERM
 from apps.chat.emotions import NEUTRAL, StrategyTable
-from apps.chat.inspect.past import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt, read_working
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt, read_working, rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration, list_influential
 from apps.chat.turn.commands import describe_commands

@@ -23,7 +23,7 @@ from tests.linear.patterns import ARGUMENTS, Found, list_calls, list_patterns
 pytestmark = pytest.mark.long
 
 MADE_AT_RUN_TIME = {
-    "apps.chat.turn.tool_rounds.ToolRounds._is_unread_call": "escaped names of tools before a constant",
+    "apps.chat.turn.tools.ToolRounds._is_unread_call": "escaped names of tools before a constant",
     "apps.conversations.search._holds": "an escaped word",
     "apps.core.llm.blocks.read_block": "a name of ours, and one unbounded part before a fixed text",
     "apps.core.text.attributes._load": "constants of a data file, which are tried",

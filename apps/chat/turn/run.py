@@ -34,8 +34,7 @@ from apps.chat.turn.close import (
 from apps.chat.turn.commands import ask_what_to_forget
 from apps.chat.turn.open import milliseconds_since
 from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, add_stoppable, journal, remove_stoppable
-from apps.chat.turn.tool_rounds import ToolRounds
-from apps.chat.turn.tools import ToolRun, ToolRunner, as_tool_calling
+from apps.chat.turn.tools import ToolRounds, ToolRun, ToolRunner, as_tool_calling
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 from apps.conversations.histories import await_tools
 from apps.conversations.models import MessageStatus

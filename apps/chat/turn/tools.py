@@ -1,12 +1,14 @@
-"""The tools that a model may call in its turn: which it is offered, running them, and what it gets back (T1, X2)."""
+"""The tools that a model may call in its turn: which it is offered, running them, and rounds of calls (T1, X2, E)."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, cast
 
@@ -14,15 +16,19 @@ import structlog
 from django.utils import timezone
 
 from apps.chat.context.read import TurnInput
+from apps.chat.prompts import NO_MORE_TOOLS, decode_answer
 from apps.chat.toolbox import list_tools
 from apps.chat.tools import Caller, Door, Tool
 from apps.chat.turn.clients import cut_to_tokens
 from apps.chat.turn.types import OpenTurn
-from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
+from apps.core.apart import read_apart
+from apps.core.db import in_database
+from apps.core.errors import InvalidInput, JiyiError, ModelUnavailable, NotFound, TooLarge
 from apps.core.llm.blocks import render_block
 from apps.core.llm.client import ChosenModel, choose_chat_model
 from apps.core.llm.reading import read_json_object
-from apps.core.llm.types import ChatModel, ToolCall, ToolCallingModel
+from apps.core.llm.streaming_json import DecodedField
+from apps.core.llm.types import ChatModel, ModelRequest, PromptMessage, ToolCall, ToolCallingModel, ToolSpec
 from apps.core.text.tokens import estimate_tokens
 from apps.memory.changes.records import Origin, changed_by
 
@@ -244,3 +250,125 @@ def render_results(results: Sequence[tuple[str, Mapping[str, Any], Mapping[str, 
 
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+# Answers of the model that may call tools. The one after them has to do without.
+MAX_ROUNDS = 3
+# After so long, no more tools are offered: whoever waits has not seen a word yet.
+MAX_SECONDS = 20.0
+# Reasons of failures that may be about the form of a request.
+_REFUSALS = ("refused", "too_long", "server_error")
+# Arguments longer than this are not repeated in the last request.
+_ARGUMENTS_CHARS = 1_000
+# What follows a tool's name where a model calls it in words or mark-up of its own.
+_ARGUMENTS = r"""(?:["'`]?(?:\(|\s*[<{\[}]|\s*/?>)|["']\s*,\s*["']|:\d|\s*\n\s*(?:[<`{]|\w+ input))"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """One answer of the model."""
+
+    decoded: DecodedField
+    calls: Sequence[ToolCall]
+
+
+class ToolRounds:
+    """Asks for one reply. `send` gets its text as it comes."""
+
+    def __init__(self, *, model: ToolCallingModel, runner: ToolRunner, send: Callable[[str], None]) -> None:
+        self._model = model
+        self._runner = runner
+        self._send = send
+        self._text_before = False  # something was shown in an earlier round
+        self._text_now = False
+
+    async def ask(self, request: ModelRequest) -> DecodedField:
+        """Return the answer, whose text was sent; the calls are with the runner. Raises `ModelUnavailable`."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + MAX_SECONDS
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in self._runner.tools)
+        messages = request.messages
+        for _round in range(MAX_ROUNDS):
+            try:
+                heard = await self._listen(replace(request, messages=messages, tools=tools))
+            except ModelUnavailable as error:
+                # Some servers take tools, but not what comes back from them; some lose a call in the thought before it.
+                reason = error.fields.get("reason")
+                lost = reason == "only_reasoning" or (self._runner.runs and reason in _REFUSALS)
+                if self._text_now or not lost:
+                    raise
+                break
+            if not heard.calls:
+                if self._text_now:
+                    return heard.decoded
+                break
+            runs = await in_database(self._runner.run_all, heard.calls)
+            messages += _continue(heard, runs)
+            if clock() >= deadline:
+                break
+        heard = await self._listen(self._without_tools(request))
+        if not (self._text_now or self._text_before) and heard.decoded.text.strip():
+            message = "The model wrote a tool call in place of a reply."
+            raise ModelUnavailable(message, fields={"reason": "bad_answer"})
+        return heard.decoded
+
+    async def _listen(self, request: ModelRequest) -> _Heard:
+        """Hear one answer out, and send what of it is the reply."""
+        self._text_before, self._text_now = self._text_before or self._text_now, False
+        stream, calls, held = decode_answer(), list[ToolCall](), ""
+        async for part in self._model.converse(request):
+            if isinstance(part, ToolCall):
+                calls.append(part)
+                continue
+            held += stream.feed(part)
+            if stream.found:
+                held = self._say(held)
+            await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
+        decoded = await read_apart(stream.close, size=stream.size)
+        held += decoded.tail
+        if stream.found or not (calls or self._is_unread_call(held)):
+            self._say(held)
+        return _Heard(decoded, calls)
+
+    def _is_unread_call(self, text: str) -> bool:
+        """Whether a text calls one of the tools in a way that the model's server did not recognise."""
+        names = "|".join(re.escape(tool.name) for tool in self._runner.tools)
+        return re.search(rf"\b(?:{names}){_ARGUMENTS}", text, re.IGNORECASE) is not None
+
+    def _say(self, text: str) -> str:
+        """Send text, and return what of it is to wait: blank text is no beginning of a reply."""
+        if not text.strip() and not self._text_now:
+            return text
+        if self._text_before and not self._text_now:
+            text = "\n\n" + text
+        self._text_now = True
+        self._send(text)
+        return ""
+
+    def _without_tools(self, request: ModelRequest) -> ModelRequest:
+        """The request with the results as a block of the prompt: every server takes it, and no model calls again."""
+        if not self._runner.runs:
+            return request
+        lines = [
+            (run.name, run.arguments if len(str(run.arguments)) <= _ARGUMENTS_CHARS else {}, run.result)
+            for run in self._runner.runs
+            if run.name
+        ]
+        system, *rest = request.messages
+        content = "\n\n".join([system.content, NO_MORE_TOOLS.format(results=render_results(lines))])
+        return replace(request, messages=(replace(system, content=content), *rest))
+
+
+def _continue(heard: _Heard, runs: Sequence[ToolRun]) -> tuple[PromptMessage, ...]:
+    """An answer with calls and what the tools returned, as the next request has them."""
+    # Servers read the arguments again; what is no JSON would be refused there.
+    calls = tuple(
+        replace(call, name=call.name or "unknown", arguments=json.dumps(run.arguments, ensure_ascii=False))
+        for call, run in zip(heard.calls, runs, strict=True)
+    )
+    asked = PromptMessage(role="assistant", content=heard.decoded.raw, calls=calls)
+    results = (
+        PromptMessage(role="tool", content=render_result(run.result), call_id=call.id)
+        for call, run in zip(calls, runs, strict=True)
+    )
+    return asked, *results

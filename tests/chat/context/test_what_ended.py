@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import rebuild_prompt
 from apps.chat.selectors import get_turn
 from apps.memory.changes.records import changed_by
 from apps.memory.lifecycle import create_atomic_memories

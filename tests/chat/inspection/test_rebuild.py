@@ -10,8 +10,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
-from apps.chat.inspect.past import RebuiltPrompt, State
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import RebuiltPrompt, State, rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
 from apps.conversations.sessions import delete_session

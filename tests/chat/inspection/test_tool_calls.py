@@ -9,8 +9,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
-from apps.chat.inspect.past import RebuiltPrompt, State
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import RebuiltPrompt, State, rebuild_prompt
 from apps.chat.selectors import get_turn
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory

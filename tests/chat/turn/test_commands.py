@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
 from apps.conversations.models import Work

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import rebuild_prompt
 from apps.chat.models import Turn
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from tests.support.answers import answer

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from apps.accounts.services.people import create_token
 from apps.chat.models import Turn
-from apps.chat.turn import tool_rounds, tools
-from apps.chat.turn.tool_rounds import MAX_ROUNDS
+from apps.chat.turn import tools
+from apps.chat.turn.tools import MAX_ROUNDS
 from apps.conversations.models import Message
 from apps.memory.contexts.writing import create_context
 from apps.memory.entries import create_memory
@@ -307,7 +307,7 @@ def test_a_model_that_never_stops_calling_has_to_answer_without_tools(alice: Api
 def test_after_the_time_is_up_no_more_tools_are_offered(
     alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(tool_rounds, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(tools, "MAX_SECONDS", 0.0)
     model.default = lambda request: call_tools(search()) if request.tools else answer("To shrimp.")
     assert say(alice)["assistant_message"]["content"] == "To shrimp."
     assert [offered for _form, offered in forms(model)] == [True, False]

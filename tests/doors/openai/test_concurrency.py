@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import rebuild_prompt
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session
 from tests.support.answers import answer
