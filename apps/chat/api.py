@@ -46,8 +46,8 @@ from apps.chat.turn.open import (
     open_retry_turn,
     undo_edit,
 )
-from apps.chat.turn.process import fail_left_turns, stop_turn
-from apps.chat.turn.run import TurnRun, start_turn
+from apps.chat.turn.process import fail_left_turns
+from apps.chat.turn.run import TurnRun, start_turn, stop_turn
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started
 from apps.conversations.models import Message
 from apps.conversations.recordings import record_turns

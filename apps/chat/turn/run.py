@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +18,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.core.cache import cache
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
@@ -33,7 +34,7 @@ from apps.chat.turn.close import (
 )
 from apps.chat.turn.commands import ask_what_to_forget
 from apps.chat.turn.open import milliseconds_since
-from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, add_stoppable, journal, remove_stoppable
+from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, journal
 from apps.chat.turn.tools import ToolRounds, ToolRun, ToolRunner, as_tool_calling
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 from apps.conversations.histories import await_tools
@@ -64,7 +65,14 @@ logger = structlog.get_logger(__name__)
 ANALYSIS_TOKENS = 1_000
 # How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply.
 STORE_ATTEMPTS = 5
-_running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references to its tasks
+# So that a stop takes less than a second, wherever it arrives.
+SECONDS_BETWEEN_LOOKS = 0.4
+# The same message may be answered again soon, and that turn is not to be stopped by what was meant for this one.
+MARK_KEPT_SECONDS = 5.0
+
+# The loop itself keeps only weak references to its tasks.
+_running: set[asyncio.Task[None]] = set()
+_looking: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,9 @@ class TurnRun:
         self._events.put_nowait(Started(user_message_to_wire(turn, status=MessageStatus.PENDING)))
         if turn.round is not None:
             journal.add(turn.round)
-            add_stoppable(turn.round.message_id, self)
+            _turns[turn.round.message_id] = self
+            if not any(task.get_loop() is asyncio.get_running_loop() for task in _looking):
+                _run_in_background(_look_for_marks(), kept_in=_looking)
         try:
             result = await self._answer(turn)
             TURN_SECONDS.labels("done").observe(time.perf_counter() - started)
@@ -162,7 +172,8 @@ class TurnRun:
             raise
         finally:
             if turn.round is not None:
-                remove_stoppable(turn.round.message_id, self)
+                if _turns.get(turn.round.message_id) is self:  # another one of the same message stays
+                    del _turns[turn.round.message_id]
                 if not self._is_unmarked:
                     journal.remove(turn.round)
 
@@ -367,10 +378,10 @@ def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
     return turn
 
 
-def _run_in_background(work: Coroutine[Any, Any, None]) -> None:
+def _run_in_background(work: Coroutine[Any, Any, None], *, kept_in: set[asyncio.Task[None]] = _running) -> None:
     task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
-    _running.add(task)
-    task.add_done_callback(_running.discard)
+    kept_in.add(task)
+    task.add_done_callback(kept_in.discard)
 
 
 async def _mark_failed(opened: OpenRound) -> None:
@@ -390,3 +401,47 @@ async def stop_turns() -> None:
     for turn in turns:
         turn.cancel()
     await asyncio.gather(*turns, return_exceptions=True)
+
+
+# A turn is stopped in whichever process it runs. Another process leaves a mark in the shared cache, at which every
+# process with turns under way looks twice a second. Without the cache, a turn of another process runs to its end.
+
+# By the message they answer.
+_turns: dict[uuid.UUID, TurnRun] = {}
+
+
+async def stop_turn(message_id: uuid.UUID) -> None:
+    """Have the turn that answers this message end here, if there is one. What has come of the reply is kept (C6)."""
+    if turn := _turns.get(message_id):
+        turn.stop()
+        return
+    try:
+        await in_database(cache.set, _mark(message_id), "1", MARK_KEPT_SECONDS)
+    except Exception as error:  # whatever the cache raises: nothing is lost, the reply goes on
+        logger.warning("turn.not_stopped", message_id=str(message_id), cause=type(error).__name__)
+
+
+async def _look_for_marks() -> None:
+    while _turns:
+        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        try:
+            marked = await in_database(_take_marks, list(_turns))
+        except Exception as error:  # as above
+            logger.warning("stops_not_seen", cause=type(error).__name__)
+            continue
+        for message_id in marked:
+            if turn := _turns.get(message_id):
+                turn.stop()
+
+
+def _take_marks(message_ids: Iterable[uuid.UUID]) -> list[uuid.UUID]:
+    """Return which of these messages are marked, and remove their marks."""
+    keys = {_mark(message_id): message_id for message_id in message_ids}
+    found = list(cache.get_many(keys))
+    if found:
+        cache.delete_many(found)
+    return [keys[key] for key in found]
+
+
+def _mark(message_id: uuid.UUID) -> str:
+    return f"stop.{message_id}"

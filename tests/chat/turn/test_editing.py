@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.chat.turn.process import MARK_KEPT_SECONDS
+from apps.chat.turn.run import MARK_KEPT_SECONDS
 from apps.conversations.models import Message, Work
 from apps.conversations.rounds import record_summary
 from apps.memory.lifecycle import create_atomic_memory
