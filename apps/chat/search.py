@@ -12,7 +12,6 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
 from apps.conversations.search import find_in_files, find_messages, find_titled_sessions
-from apps.conversations.sessions import get_sessions_by_id
 from apps.conversations.types import FoundMessage
 from apps.core.text.highlight import cut_excerpt, find_ranges
 from apps.core.text.search_terms import SearchTerms, parse_question, parse_search
@@ -121,7 +120,7 @@ def _group(
 ) -> list[FoundConversation]:
     order = dict.fromkeys([*(session.id for session in titled), *(session_id for session_id, _hit in hits)])
     chosen = list(order)[:limit]
-    sessions = get_sessions_by_id(user, chosen)
+    sessions = Session.objects.filter(user=user).in_bulk(chosen)
     found = {
         key: FoundConversation(sessions[key], find_ranges(sessions[key].title, needles))
         for key in chosen

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Count, QuerySet
@@ -19,7 +20,7 @@ from apps.accounts.services.ledger import record_sessions
 from apps.accounts.services.people import get_program, keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
-from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS, SessionChanges
+from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.segment import pieces
@@ -55,7 +56,7 @@ def keep_sessions(user: User) -> None:
         cursor.execute("SELECT FROM chat_session WHERE user_id = %s ORDER BY id FOR KEY SHARE", [user.pk])
 
 
-def update_session(*, user: User, session_id: uuid.UUID, changes: SessionChanges) -> Session:
+def update_session(*, user: User, session_id: uuid.UUID, changes: Mapping[str, Any]) -> Session:
     """Give the session another title, pin it or archive it; or `NotFound`. Its place by last activity stays."""
     Session.objects.filter(user=user, id=session_id).update(**changes)
     return get_session(user, session_id)
@@ -159,11 +160,6 @@ def get_session(user: User, session_id: uuid.UUID) -> Session:
     return session
 
 
-def get_sessions_by_id(user: User, session_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Session]:
-    """Return those of these sessions that the user has."""
-    return Session.objects.filter(user=user).in_bulk(session_ids)
-
-
 def list_messages(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
     """Messages of a session in the order in which they were said; `NotFound` without the session.
 
@@ -186,11 +182,6 @@ def get_message_by_key(user: User, session_id: uuid.UUID, idempotency_key: str) 
     if message is None:
         raise NotFound("No message was sent with this key.")
     return message
-
-
-def list_messages_by_key(user: User, idempotency_keys: Iterable[str]) -> QuerySet[Message]:
-    """The user's messages, in whatever session, that were sent with one of these keys."""
-    return Message.objects.filter(user=user, idempotency_key__in=list(idempotency_keys))
 
 
 def get_shown_status(message: Message, *, now: datetime) -> str:

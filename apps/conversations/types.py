@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypedDict
 
 MAX_CONTENT_CHARS = 32_000
 MAX_TITLE_CHARS = 200
@@ -42,15 +41,6 @@ class OpenRound:
     model: str = ""
     alternates: bool = False
     learned: bool = False
-
-
-class SessionChanges(TypedDict, total=False):
-    """What its owner can change of a session."""
-
-    title: str
-    pinned: bool
-    archived: bool
-    model: str
 
 
 @dataclass(frozen=True, slots=True)
