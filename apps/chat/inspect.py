@@ -178,9 +178,9 @@ def read_memories(
 ) -> dict[str, Found]:
     """Return memories of both kinds, by ID, as lines of layer 3. `states`: those that have changed since."""
     rows: dict[uuid.UUID, Any] = {}
-    for kind in (memory_kinds.LONG_TERM, memory_kinds.ATOMIC):
-        if ids := [key for key, name in kinds.items() if name == kind.name]:
-            rows |= kind.by_ids(user, ids)
+    for one in (memory_kinds.LONG_TERM, memory_kinds.ATOMIC):
+        if ids := [key for key, kind in kinds.items() if kind == one.name]:
+            rows |= one.by_ids(user, ids)
     found = {}
     for key, kind in kinds.items():
         row = rows.get(key)
