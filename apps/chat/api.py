@@ -46,8 +46,8 @@ from apps.chat.turn.open import (
     open_retry_turn,
     undo_edit,
 )
-from apps.chat.turn.process import fail_left_turns, stop_turn
-from apps.chat.turn.run import TurnRun, start_turn
+from apps.chat.turn.process import fail_left_turns
+from apps.chat.turn.run import TurnRun, start_turn, stop_turn
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started
 from apps.conversations.models import Message
 from apps.conversations.recordings import record_turns
@@ -96,8 +96,6 @@ TOO_LONG = Problem(TooLarge, "`content` is too long")
 
 
 class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
-    """The messages of a session, oldest first; posting a message starts a turn."""
-
     queryset = Message.objects.none()
     serializer_class = MessageSerializer
 
@@ -115,11 +113,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
         parameters=[IDEMPOTENCY_KEY],
         body=MessageRequest,
         answers=TURN_ANSWERS,
-        problems=[
-            Problem(Conflict, "The key was used for another message", MESSAGE),
-            TOO_LONG,
-            MODEL_UNAVAILABLE,
-        ],
+        problems=[Problem(Conflict, "The key was used for another message", MESSAGE), TOO_LONG, MODEL_UNAVAILABLE],
     )
     async def post(self, request: Request, session_id: str) -> HttpResponseBase:
         """Send a message.
@@ -154,8 +148,6 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
 
 
 class TurnsView(generics.ListAPIView[Turn]):
-    """The turns of a session, newest first; posting messages that were said elsewhere records them."""
-
     queryset = Turn.objects.none()
     serializer_class = TurnFiguresSerializer
 
@@ -177,10 +169,7 @@ class TurnsView(generics.ListAPIView[Turn]):
         body=RecordingRequest,
         status=202,
         answers=RecordingReportSerializer,
-        problems=[
-            Problem(Conflict, "The key was used for other messages"),
-            TOO_LONG,
-        ],
+        problems=[Problem(Conflict, "The key was used for other messages"), TOO_LONG],
     )
     def post(self, request: Request, session_id: str) -> Response:
         """Record a past conversation.
@@ -200,37 +189,25 @@ class TurnsView(generics.ListAPIView[Turn]):
 
 
 class RetryView(AsyncAPIView):
-    """Retry a failed message."""
-
     @operation(
         "retry_message",
         scope=Scope.WRITE,
         body=RetryRequest,
         answers=TURN_ANSWERS,
-        problems=[
-            Problem(Conflict, "The message has not failed", MESSAGE),
-            MODEL_UNAVAILABLE,
-        ],
+        problems=[Problem(Conflict, "The message has not failed", MESSAGE), MODEL_UNAVAILABLE],
     )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         """Retry a failed message. Asks the model again; nothing is stored twice."""
-        body = await _read_apart(RetryRequest, request)
-        opening = partial(open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
-        return await _run_turn(opening, stream=body["stream"])
+        return await _answer_again(RetryRequest, request, message_id, open_retry_turn)
 
 
 class RegenerateView(AsyncAPIView):
-    """Answer the newest message again."""
-
     @operation(
         "regenerate_reply",
         scope=Scope.WRITE,
         body=RetryRequest,
         answers=TURN_ANSWERS,
-        problems=[
-            Problem(Conflict, "The message is not the newest one, or has no reply", MESSAGE),
-            MODEL_UNAVAILABLE,
-        ],
+        problems=[Problem(Conflict, "The message is not the newest one, or has no reply", MESSAGE), MODEL_UNAVAILABLE],
     )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         """Replace the newest reply.
@@ -238,16 +215,10 @@ class RegenerateView(AsyncAPIView):
         Asks the model again for the newest message of a session, named by its ID or by that of its reply. The
         present reply stands until the new one is stored; what was learned from the message stays.
         """
-        body = await _read_apart(RetryRequest, request)
-        opening = partial(
-            open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
-        )
-        return await _run_turn(opening, stream=body["stream"])
+        return await _answer_again(RetryRequest, request, message_id, open_another_turn)
 
 
 class EditView(AsyncAPIView):
-    """Say a message differently."""
-
     @operation(
         "edit_message",
         scope=Scope.WRITE,
@@ -265,20 +236,10 @@ class EditView(AsyncAPIView):
         The message and all that came after it give way to the new one and its reply, and what they alone taught
         is taken back. Nothing is deleted: the edit can be undone.
         """
-        body = await _read_apart(EditRequest, request)
-        opening = partial(
-            open_edited_turn,
-            user=get_user(request),
-            message_id=read_uuid(message_id),
-            content=body["content"],
-            now=timezone.now(),
-        )
-        return await _run_turn(opening, stream=body["stream"])
+        return await _answer_again(EditRequest, request, message_id, open_edited_turn)
 
 
 class UndoEditView(APIView):
-    """Undo an edit."""
-
     @operation(
         "undo_edit",
         scope=Scope.WRITE,
@@ -296,8 +257,6 @@ class UndoEditView(APIView):
 
 
 class EditsView(generics.ListAPIView[Edit]):
-    """The edits of a session that can be undone."""
-
     queryset = Edit.objects.none()
     serializer_class = EditSerializer
 
@@ -311,8 +270,6 @@ class EditsView(generics.ListAPIView[Edit]):
 
 
 class StopView(AsyncAPIView):
-    """Stop the reply to a message."""
-
     @operation("stop_reply", scope=Scope.WRITE, answers=MessageSerializer)
     async def post(self, request: Request, message_id: str) -> Response:
         """Stop the reply to a message.
@@ -327,8 +284,6 @@ class StopView(AsyncAPIView):
 
 
 class FormsView(AsyncAPIView):
-    """Submit a form instead of a message (H1)."""
-
     @operation(
         "submit_form",
         scope=Scope.WRITE,
@@ -347,29 +302,15 @@ class FormsView(AsyncAPIView):
         continue. The same title again replaces the form.
         """
         body = await _read_apart(FormRequest, request)
-        run = start_turn(
-            partial(
-                open_form_turn,
-                user=get_user(request),
-                session_id=read_uuid(session_id),
-                title=body["title"],
-                fields=body["fields"],
-                now=timezone.now(),
-            )
-        )
+        user, session = get_user(request), read_uuid(session_id)
+        run = start_turn(partial(open_form_turn, user=user, session_id=session, now=timezone.now(), **body))
         await run.opened()
         result = await run.result()
-        reply = {
-            "key": f"hitl_{body['title']}",
-            "working_memory": result["working_memory"],
-            "assistant_message": result["assistant_message"],
-        }
-        return Response(reply, status=status.HTTP_201_CREATED)
+        kept = {name: result[name] for name in ("working_memory", "assistant_message")}
+        return Response({"key": f"hitl_{body['title']}", **kept}, status=status.HTTP_201_CREATED)
 
 
 class MessageView(APIView):
-    """One message."""
-
     @operation("update_message", scope=Scope.WRITE, body=MessageChangeRequest, answers=MessageSerializer)
     def patch(self, request: Request, message_id: str) -> Response:
         """Add a message to the favourites. Or remove it, with `is_collected: false`."""
@@ -379,27 +320,21 @@ class MessageView(APIView):
 
 
 class TurnView(APIView):
-    """The turn of a message (either the user's message or the reply)."""
-
     @operation("get_turn", scope=Scope.READ, answers=TurnSerializer)
     def get(self, request: Request, message_id: str) -> Response:
         """Get the turn of a message.
 
         Of a user's message or of its reply: what was used and learned, as when the turn was answered.
         """
-        turn = get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
-        return Response(turn)
+        return Response(get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now()))
 
 
 class CandidateView(APIView):
-    """A memory that a request to forget may have meant."""
-
     @operation("forget_candidate", scope=Scope.WRITE, answers=TurnSerializer)
     def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
         """Forget a memory that a message may have meant.
 
-        `candidate_id` is one of the memories in `commands[].unclear` of the turn. Can be undone like any
-        change.
+        `candidate_id` is one of the memories in `commands[].unclear` of the turn. Can be undone like any change.
         """
         user, message = get_user(request), read_uuid(message_id)
         forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
@@ -422,6 +357,16 @@ def _read_idempotency_key(request: Request) -> str | None:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters.")
     refuse_forbidden(key)
     return key
+
+
+async def _answer_again(
+    serializer: type[BaseSerializer[Any]], request: Request, message_id: str, open_turn: Callable[..., OpenTurn]
+) -> HttpResponseBase:
+    """Answer with a turn of a stored message, opened with what the request's body says."""
+    body = await _read_apart(serializer, request)
+    stream = body.pop("stream")
+    user, message = get_user(request), read_uuid(message_id)
+    return await _run_turn(partial(open_turn, user=user, message_id=message, now=timezone.now(), **body), stream=stream)
 
 
 async def _run_turn(open_turn: Callable[[], OpenTurn], *, stream: bool) -> HttpResponseBase:

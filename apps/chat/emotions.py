@@ -18,10 +18,10 @@ class ReplyStrategy:
     category: str
     tone: str
     max_length: int
-    use_memory: bool
-    proactive_question: bool
-    formality: str
-    emoji_allowed: bool
+    use_memory: bool = True
+    proactive_question: bool = False
+    formality: str = "casual"
+    emoji_allowed: bool = False
 
     def to_wire(self) -> dict[str, Any]:
         """E2's six fields and `emotion`."""
@@ -30,17 +30,24 @@ class ReplyStrategy:
         return wire
 
 
-NEUTRAL_STRATEGY = ReplyStrategy(
-    emotion=NEUTRAL,
-    category="neutral",
-    tone="professional",
-    max_length=300,
-    use_memory=True,
-    proactive_question=False,
-    formality="casual",
-    emoji_allowed=False,
+# What holds even if an administrator deleted the neutral row.
+NEUTRAL_STRATEGY = ReplyStrategy(NEUTRAL, "neutral", "professional", 300)
+
+# The table of a new installation.
+DEFAULT_STRATEGIES = (
+    NEUTRAL_STRATEGY,
+    ReplyStrategy("happy", "positive", "warm", 250, proactive_question=True),
+    ReplyStrategy("excited", "positive", "enthusiastic", 250, proactive_question=True),
+    ReplyStrategy("grateful", "positive", "gracious", 200),
+    ReplyStrategy("curious", "positive", "engaging", 500, proactive_question=True),
+    ReplyStrategy("sad", "negative", "empathetic", 400),
+    ReplyStrategy("anxious", "negative", "calm_reassuring", 350),
+    ReplyStrategy("frustrated", "negative", "patient_solution_focused", 350),
+    ReplyStrategy("confused", "negative", "clear_explanatory", 500, proactive_question=True),
+    ReplyStrategy("help_seeking", "seeking", "helpful", 600, proactive_question=True),
+    ReplyStrategy("info_seeking", "seeking", "informative", 600),
+    ReplyStrategy("validation_seeking", "seeking", "supportive", 300),
 )
-"""What holds even if an administrator deleted the neutral row."""
 
 StrategyTable = Mapping[str, ReplyStrategy]
 

@@ -57,8 +57,8 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
     return render(request, "chat/page.html", context)
 
 
+# An import of another module, but not what is loaded only when it is needed (`import("…")`).
 _IMPORT = re.compile(r'\b(?:from|import) "(\.[^"\n]+)"')
-"""Of a module; what is loaded only when it is needed (`import("…")`) is not meant."""
 
 
 @cache

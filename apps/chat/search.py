@@ -12,29 +12,24 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
 from apps.conversations.search import find_in_files, find_messages, find_titled_sessions
-from apps.conversations.sessions import get_sessions_by_id
 from apps.conversations.types import FoundMessage
 from apps.core.text.search import SearchTerms, cut_excerpt, find_ranges, parse_question, parse_search
 from apps.memory.vectors.queries import QueryEmbedding, start_embedding
 from apps.memory.vectors.search import find_similar_messages
 
+# The longest text that is searched for.
 MAX_SEARCH_CHARS = 1_000
-"""Of what is searched for in all conversations."""
-
+# Conversations that one search returns at most.
 MAX_FOUND = 50
-"""Conversations that one search returns at most."""
 
 
 Mode = Literal["all", "words", "meaning"]
 FoundBy = Literal["words", "meaning"]
 Range = tuple[int, int]
-
+# The best messages of one conversation that are shown.
 MESSAGES = 3
-"""Of one conversation, the best."""
-
+# Newest messages with the words: more than can be shown, as many of them may be of one conversation.
 CANDIDATES = 200
-"""Newest messages with the words: more than can be shown, as many of them may be of one conversation."""
-
 EXCERPT_CHARS = 160
 
 
@@ -124,7 +119,7 @@ def _group(
 ) -> list[FoundConversation]:
     order = dict.fromkeys([*(session.id for session in titled), *(session_id for session_id, _hit in hits)])
     chosen = list(order)[:limit]
-    sessions = get_sessions_by_id(user, chosen)
+    sessions = Session.objects.filter(user=user).in_bulk(chosen)
     found = {
         key: FoundConversation(sessions[key], find_ranges(sessions[key].title, needles))
         for key in chosen

@@ -91,7 +91,6 @@ def get_turn(user: User, message_id: uuid.UUID) -> Turn:
 # is says nothing about the message, and does not count. static/chat/weight.js says the same.
 PART = 1 / 2
 LEAST = 1 / 4
-
 # What is ranked by a score that measures nothing but how much it has to do with the message.
 SCORED = ("atomic", "message")
 

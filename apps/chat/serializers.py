@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.utils import timezone
 from rest_framework import serializers
 
+from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_influential
 from apps.conversations.models import Role
@@ -200,8 +201,7 @@ class MemoryUsedSerializer(serializers.Serializer[Any]):
     parts = serializers.DictField(
         child=serializers.FloatField(),
         required=False,
-        help_text="Atomic memories only: the points, positive or negative, that add up to the score, by name. Missing "
-        "in turns stored before parts existed.",
+        help_text="Atomic memories only: the points, positive or negative, that add up to the score, by name.",
     )
     category_boost = serializers.FloatField(
         required=False, help_text="Long-term memories only, like all following fields."
@@ -233,6 +233,10 @@ class ForgetCandidateSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
+class FoundMemorySerializer(ForgetCandidateSerializer):
+    """A memory that a search of the model found."""
+
+
 class MemoryCommandSerializer(serializers.Serializer[Any]):
     """What the message told the memory to do ("remember …", "forget …"), and what was done."""
 
@@ -247,14 +251,6 @@ class MemoryCommandSerializer(serializers.Serializer[Any]):
     operation = serializers.UUIDField(allow_null=True, help_text="For `/memory/changes/{operation}/undo`.")
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Atomic memories that hold it.")
     unclear = ForgetCandidateSerializer(many=True, help_text="Memories that may be meant; none of them was touched.")
-
-
-class FoundMemorySerializer(serializers.Serializer[Any]):
-    """A memory that a search of the model found."""
-
-    id = serializers.UUIDField()
-    kind = serializers.ChoiceField(choices=["long_term", "atomic"])
-    text = serializers.CharField()
 
 
 class SearchedTimesSerializer(serializers.Serializer[Any]):
@@ -303,15 +299,7 @@ class TurnSerializer(serializers.Serializer[Any]):
             "emotion": None,
         },
         "emotion": {"primary": "curious", "category": "positive", "confidence": 0.8, "indicators": ["该给安娜做什么"]},
-        "strategy": {
-            "emotion": "neutral",
-            "tone": "professional",
-            "max_length": 300,
-            "use_memory": True,
-            "proactive_question": False,
-            "formality": "casual",
-            "emoji_allowed": False,
-        },
+        "strategy": NEUTRAL_STRATEGY.to_wire(),
         "memories_used": [
             {
                 "id": "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast, get_args
 
@@ -39,6 +40,8 @@ from apps.core.operations import NOT_BLANK, Answer, Problem, describe, query
 from apps.core.pagination import read_int
 
 operation = partial(describe, tag="Conversations")
+FORMATS = {"type": "string", "enum": [form.value for form in ExportFormat]}
+MODES = {"type": "string", "enum": list(get_args(Mode))}
 RANGE_HELP = "Pairs of start and end, counted in characters (Unicode code points), apart from each other and in order."
 
 
@@ -136,19 +139,11 @@ class SessionExportSerializer(SessionSerializer):
     )
 
     class Meta(SessionSerializer.Meta):
-        fields = (  # type: ignore[assignment]
-            *SessionSerializer.Meta.fields,
-            "session",
-            "exported_at",
-            "messages",
-            "replaced",
-        )
+        fields = (*SessionSerializer.Meta.fields, "session", "exported_at", "messages", "replaced")  # type: ignore[assignment]
         read_only_fields = fields  # type: ignore[assignment]
 
 
 class ModelsView(APIView):
-    """The chat models that a session can be set to."""
-
     @operation("list_chat_models", scope=Scope.READ, answers=ModelChoicesSerializer)
     def get(self, request: Request) -> Response:
         """List the chat models.
@@ -160,8 +155,6 @@ class ModelsView(APIView):
 
 
 class SessionsView(generics.ListCreateAPIView[Session]):
-    """The user's sessions, most recently active first."""
-
     queryset = Session.objects.none()
     serializer_class = SessionSerializer
     filterset_class = SessionFilter
@@ -185,8 +178,6 @@ class SessionsView(generics.ListCreateAPIView[Session]):
 
 
 class SessionView(APIView):
-    """One session."""
-
     serializer_class = SessionSerializer
 
     @operation("get_session", scope=Scope.READ)
@@ -221,8 +212,6 @@ def _check_model(name: str) -> None:
 
 
 class SearchView(APIView):
-    """Conversations in which something was said."""
-
     @operation(
         "search_sessions",
         tag="Search",
@@ -238,7 +227,7 @@ class SearchView(APIView):
                 "mode",
                 "`words` waits for no embedder. `all` adds what is similar in meaning if the query can be embedded "
                 "within 300 ms; `meaning` has nothing else.",
-                {"type": "string", "enum": ["all", "words", "meaning"], "default": "all"},
+                {**MODES, "default": "all"},
             ),
             query(
                 "limit",
@@ -257,32 +246,20 @@ class SearchView(APIView):
         all of the words comes first, then those whose messages have them, newest first, then what is similar in
         meaning. Archived sessions are searched too; temporary ones and replaced messages are not.
         """
-        mode = request.query_params.get("mode", "all")
-        if mode not in get_args(Mode):
-            reason = f"Must be one of {', '.join(get_args(Mode))}."
-            raise InvalidInput(f"mode: {reason}", fields={"mode": [reason]})
-        found = find_conversations(
-            user=get_user(request),
-            query=_read_search(request),
-            limit=read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND),
-            mode=cast(Mode, mode),
-        )
+        mode = _read_choice(request, "mode", among=get_args(Mode), default="all")
+        text = _read_text(request, "q", longest=MAX_SEARCH_CHARS)
+        if not text.strip():
+            raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
+        limit = read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND)
+        found = find_conversations(user=get_user(request), query=text, limit=limit, mode=cast(Mode, mode))
         return Response(FoundConversationsSerializer({"results": found}).data)
 
 
 class SessionExportView(APIView):
-    """One session as a file: Markdown to read, or JSON with everything that is stored of it."""
-
     @operation(
         "export_session",
         scope=Scope.READ,
-        parameters=[
-            query(
-                "format",
-                "The format of the file.",
-                {"type": "string", "enum": [form.value for form in ExportFormat], "default": "markdown"},
-            ),
-        ],
+        parameters=[query("format", "The format of the file.", {**FORMATS, "default": "markdown"})],
         answers={
             200: [
                 Answer(SessionExportSerializer, "The session as JSON."),
@@ -298,16 +275,11 @@ class SessionExportView(APIView):
         """
         user = get_user(request)
         session = get_session(user, read_uuid(session_id))
-        asked = request.query_params.get("format", ExportFormat.MARKDOWN)
-        if asked not in list(ExportFormat):
-            reason = f"Must be one of: {', '.join(ExportFormat)}."
-            raise InvalidInput(f"format: {reason}", fields={"format": [reason]})
-        return answer_export(session, ExportFormat(asked), zone=get_settings(user).zone)
+        form = ExportFormat(_read_choice(request, "format", among=list(ExportFormat), default="markdown"))
+        return answer_export(session, form, zone=get_settings(user).zone)
 
 
 class ContextView(APIView):
-    """The prompt layers that a message would get now (C4); nothing is stored or counted."""
-
     @operation(
         "preview_prompt",
         scope=Scope.READ,
@@ -324,19 +296,13 @@ class ContextView(APIView):
 
         The layers that a message would get if it were sent now. Nothing is stored or counted.
         """
-        message = request.query_params.get("message", "")
-        refuse_forbidden(message)
-        if len(message) > MAX_CONTENT_CHARS:
-            raise TooLarge(f"message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
-        context = preview_context(
-            user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
-        )
+        message = _read_text(request, "message", longest=MAX_CONTENT_CHARS)
+        user, session = get_user(request), read_uuid(session_id)
+        context = preview_context(user=user, session_id=session, message=message, now=timezone.now())
         return Response(PromptSerializer(context).data)
 
 
 class AttachmentsView(generics.ListAPIView[Attachment]):
-    """The files of a session, oldest first; posting one keeps its text for a message that is to come."""
-
     parser_classes = (MultiPartParser,)
     queryset = Attachment.objects.none()
     serializer_class = AttachmentSerializer
@@ -378,8 +344,6 @@ class AttachmentsView(generics.ListAPIView[Attachment]):
 
 
 class AttachmentView(APIView):
-    """One file."""
-
     @operation("delete_attachment", scope=Scope.WRITE)
     def delete(self, request: Request, attachment_id: str) -> Response:
         """Delete a file. The model does not get it from the next message on."""
@@ -387,11 +351,17 @@ class AttachmentView(APIView):
         return Response({"deleted": 1})
 
 
-def _read_search(request: Request) -> str:
-    query = request.query_params.get("q", "")
-    refuse_forbidden(query)
-    if not query.strip():
-        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
-    if len(query) > MAX_SEARCH_CHARS:
-        raise TooLarge(f"q has over {MAX_SEARCH_CHARS:,} characters.")
-    return query
+def _read_text(request: Request, name: str, *, longest: int) -> str:
+    text: str = request.query_params.get(name, "")
+    refuse_forbidden(text)
+    if len(text) > longest:
+        raise TooLarge(f"{name} has over {longest:,} characters.")
+    return text
+
+
+def _read_choice(request: Request, name: str, *, among: Sequence[str], default: str) -> str:
+    asked: str = request.query_params.get(name, default)
+    if asked not in among:
+        reason = f"Must be one of {', '.join(among)}."
+        raise InvalidInput(f"{name}: {reason}", fields={name: [reason]})
+    return asked

@@ -15,10 +15,10 @@ from pydantic import Field
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import Scope
+from apps.chat.context.read import say_memory
 from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
-from apps.core.text.clean import readable_text
 from apps.memory.contexts import writing as contexts
 from apps.memory.contexts.reading import get_context
 from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS
@@ -112,17 +112,14 @@ class MemoryResult(Result):
 
 def describe_memory(memory: LongTermMemory | AtomicMemory) -> MemoryResult:
     """Return a memory of either kind as tools and resources show it."""
+    own: dict[str, Any] = {"key": None, "value": None, "category": None, "tags": []}
     if isinstance(memory, AtomicMemory):
-        own: dict[str, Any] = {
-            "kind": "atomic", "text": memory.content, "key": None, "value": None, "category": None,
-            "tags": memory.tags, "created_at": memory.create_time,
-        }  # fmt: skip
+        own |= {"kind": "atomic", "tags": memory.tags, "created_at": memory.create_time}
     else:
-        own = {
-            "kind": "long_term", "text": f"{memory.key}: {readable_text(memory.value)}", "key": memory.key,
-            "value": memory.value, "category": memory.category, "tags": [], "created_at": memory.created_at,
-        }  # fmt: skip
-    return MemoryResult(id=memory.id, status=memory.status, muted=memory.muted, updated_at=memory.updated_at, **own)
+        own |= {"kind": "long_term", "created_at": memory.created_at}
+        own |= {name: getattr(memory, name) for name in ("key", "value", "category")}
+    common = {name: getattr(memory, name) for name in ("id", "status", "muted", "updated_at")}
+    return MemoryResult(text=say_memory(memory), **common, **own)
 
 
 def get_memory(user: User, memory_id: UUID) -> LongTermMemory | AtomicMemory:
@@ -193,22 +190,14 @@ def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryRes
     memory = get_memory(caller.user, arguments.id)
     if not arguments.model_dump(exclude={"id"}, exclude_none=True):
         raise InvalidInput("Name at least one of content, key, category and tags to change.")
-    if isinstance(memory, AtomicMemory):
-        for name in ("key", "category"):
-            _refuse(arguments, name, because="An atomic memory has none.")
-        changes: dict[str, Any] = {"content": arguments.content, "tags": arguments.tags}
-        return describe_memory(
-            update_memory(ATOMIC, user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now)
-        )
-    _refuse(arguments, "tags", because="A long-term memory has none.")
-    changes = {"value": arguments.content, "key": arguments.key, "category": arguments.category}
-    return describe_memory(
-        update_memory(LONG_TERM, user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now)
-    )
-
-
-def _given(changes: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in changes.items() if value is not None}
+    is_atomic = isinstance(memory, AtomicMemory)
+    for name in ("key", "category") if is_atomic else ("tags",):
+        _refuse(arguments, name, because="An atomic memory has none." if is_atomic else "A long-term memory has none.")
+    changes: dict[str, Any] = {"content" if is_atomic else "value": arguments.content, "key": arguments.key}
+    changes |= {"category": arguments.category, "tags": arguments.tags}
+    given = {name: value for name, value in changes.items() if value is not None}
+    kind = ATOMIC if is_atomic else LONG_TERM
+    return describe_memory(update_memory(kind, user=caller.user, memory_id=memory.id, changes=given, now=caller.now))
 
 
 def _refuse(arguments: Arguments, name: str, *, because: str) -> None:
@@ -415,6 +404,7 @@ def list_summaries(caller: Caller, arguments: ListSummariesArguments) -> Summari
 
 _EVERYWHERE = frozenset(Door)
 
+# By name, in the order in which they are listed.
 TOOLS = {
     tool.name: tool
     for tool in (
@@ -511,7 +501,6 @@ TOOLS = {
         ),
     )
 }
-"""By name, in the order in which they are listed."""
 
 
 def list_tools(door: Door) -> dict[str, Tool]:

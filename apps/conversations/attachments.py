@@ -13,12 +13,7 @@ from apps.accounts.models import User
 from apps.conversations.file_text import UnreadableAttachment, extract_text
 from apps.conversations.models import Attachment
 from apps.conversations.sessions import get_session, lock_session
-from apps.conversations.types import (
-    MAX_ATTACHMENT_BYTES,
-    MAX_ATTACHMENT_CHARS,
-    MAX_ATTACHMENTS,
-    SentFile,
-)
+from apps.conversations.types import MAX_ATTACHMENT_CHARS, MAX_ATTACHMENTS, SentFile
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import clean_text
@@ -32,8 +27,6 @@ def add_attachment(*, user: User, session_id: uuid.UUID, name: str, data: bytes,
     Raises `NotFound` without the session, `InvalidInput` for a file without text, `TooLarge`, and `Conflict` where the
     session has `MAX_ATTACHMENTS` files.
     """
-    if len(data) > MAX_ATTACHMENT_BYTES:
-        raise TooLarge(f"The file is larger than {MAX_ATTACHMENT_BYTES // 1024**2} MiB.")
     try:
         text = clean_text(extract_text(data))
     except UnreadableAttachment as error:

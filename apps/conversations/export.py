@@ -8,9 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 
 from django.http import FileResponse
-from django.utils import timezone
 
-from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.models import MessageStatus, Role, Session
 from apps.conversations.serializers import MessageSerializer, SessionSerializer
 from apps.core.responses import JSON, answer_file
 
@@ -51,7 +50,8 @@ def write_markdown(session: Session, *, zone: tzinfo) -> Iterator[str]:
     for number, message in enumerate(said.iterator(chunk_size=_ROWS_AT_ONCE)):
         role = str(Role(message.role).label)
         separator = "\n" if number or title else ""
-        yield f"{separator}## {role[:1].upper()}{role[1:]} · {_write_time(message.create_time, zone)}\n\n"
+        said_at = message.create_time.astimezone(zone).isoformat(sep=" ", timespec="minutes")
+        yield f"{separator}## {role[:1].upper()}{role[1:]} · {said_at}\n\n"
         yield f"{message.content}\n"
 
 
@@ -60,7 +60,11 @@ def write_json(session: Session) -> Iterator[str]:
 
     It can be imported again (docs/import.md, any other source).
     """
-    about = {"session": str(session.id), **SessionSerializer(session).data, "exported_at": _to_iso(timezone.now())}
+    about = {
+        "session": str(session.id),
+        **SessionSerializer(session).data,
+        "exported_at": datetime.now(UTC).isoformat(),
+    }
     yield json.dumps(about, ensure_ascii=False, indent=2)[:-2]
     in_order = session.messages.order_by("position")
     lists = {
@@ -70,18 +74,7 @@ def write_json(session: Session) -> Iterator[str]:
     for name, messages in lists.items():
         yield f',\n  "{name}": ['
         for number, message in enumerate(messages.iterator(chunk_size=_ROWS_AT_ONCE)):
-            yield f"{',' if number else ''}\n    {_dump(message)}"
+            said = json.dumps(MessageSerializer(message).data, ensure_ascii=False)
+            yield f"{',' if number else ''}\n    {said}"
         yield "\n  ]"
     yield "\n}\n"
-
-
-def _dump(message: Message) -> str:
-    return json.dumps(MessageSerializer(message).data, ensure_ascii=False)
-
-
-def _write_time(time: datetime, zone: tzinfo) -> str:
-    return time.astimezone(zone).isoformat(sep=" ", timespec="minutes")
-
-
-def _to_iso(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat()

@@ -7,7 +7,6 @@ PDF files are read in a process of their own with limits, as a crafted one can t
 from __future__ import annotations
 
 import io
-import re
 import resource
 import subprocess
 import sys
@@ -17,16 +16,13 @@ from typing import Any
 from apps.core.text.clean import guess_encoding
 
 PDF_SECONDS = 30
+# The address space of the process. An ordinary file of some hundred pages takes a tenth of it.
 PDF_BYTES = 1_500_000_000
-"""Of address space. An ordinary file of some hundred pages takes a tenth of it."""
-
+# More have more text than is kept, or none, and take all the time there is to find that out.
 MAX_PDF_PAGES = 5_000
-"""More have more text than is kept, or none, and take all the time there is to find that out."""
-
 _BEGINS_PDF = b"%PDF-"
-_PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
+# The share of control characters from which on a file is no text, whatever its bytes decode to.
 _MOST_CONTROLS = 0.01
-"""The share of control characters from which on a file is no text, whatever its bytes decode to."""
 
 
 class UnreadableAttachment(Exception):
@@ -59,9 +55,6 @@ def _decode(data: bytes) -> str:
 
 
 def _read_pdf(data: bytes) -> str:
-    too_many = UnreadableAttachment("pages", f"This PDF has over {MAX_PDF_PAGES:,} pages.")
-    if sum(1 for _page in _PAGE.finditer(data)) > MAX_PDF_PAGES:
-        raise too_many
     command = [sys.executable, "-m", "apps.conversations.file_text"]
     root = Path(__file__).resolve().parents[2]
     try:
@@ -71,7 +64,7 @@ def _read_pdf(data: bytes) -> str:
     if done.returncode == _ENCRYPTED:
         raise UnreadableAttachment("password", "This PDF is protected by a password.")
     if done.returncode == _TOO_MANY_PAGES:
-        raise too_many
+        raise UnreadableAttachment("pages", f"This PDF has over {MAX_PDF_PAGES:,} pages.")
     if done.returncode:
         raise UnreadableAttachment("damaged", "This PDF is damaged or too complex to be read.")
     return done.stdout.decode(errors="replace")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
@@ -24,20 +25,16 @@ from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, RecordedMessa
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict
 
+# Sessions that are compared with a history; more have the same replies only where these are commonplace.
 MAX_CANDIDATES = 5
-"""Sessions that are compared with a history; more have the same replies only where these are commonplace."""
-
+# The newest replies of a history by which its session is looked for: the last one may come from elsewhere.
 _EVIDENCE = 3
-"""The newest replies of a history by which its session is looked for: the last one may come from elsewhere."""
-
+# Stored messages that are read beyond twice as many as the history has: what was edited away stands between them.
 _SPARE = 20
-"""Stored messages that are read beyond twice as many as the history has: what was edited away stands between them."""
-
+# How long a first message that failed waits for the client to send it again.
 ASKED_AGAIN = timedelta(minutes=10)
-"""How long a first message that failed waits for the client to send it again."""
-
+# How long a message waits for the results of the tools that its answer called.
 TOOLS_RUN = timedelta(days=1)
-"""How long a message waits for the results of the tools that its answer called."""
 
 
 # Written by hand, as what every turn of such a client asks: composing a query by the ORM takes longer than its answer.
@@ -196,21 +193,10 @@ def _change_branch(session: Session, branch: Branch, *, now: datetime) -> None:
             add_work(messages=rows.filter(role=Role.USER), kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
 
 
-def close_client_round(
-    *,
-    opened: OpenRound,
-    reply: str,
-    emotion: str | None,
-    now: datetime,
-    remembers: bool,
-    recorded: bool,
-    reply_id: uuid.UUID | None = None,
-    stopped: bool = False,
-) -> tuple[Message, list[uuid.UUID]]:
-    """Store the reply as `close_round` does; one that the message has already gives way to it and is kept.
+def close_client_round(*, opened: OpenRound, remembers: bool, **closing: Any) -> tuple[Message, list[uuid.UUID]]:
+    """Store the reply as `close_round` does, which also gets `closing`; return it and what gave way to it.
 
-    Returns the reply and what gave way.
-    `recorded`: no turn has read the message for memories, so that the background work does (T3).
+    A reply that the message has already gives way and is kept.
     """
     with transaction.atomic():
         session = lock_session(user=User(pk=opened.user_id), session_id=opened.session_id)
@@ -226,16 +212,7 @@ def close_client_round(
         if others:
             session.save(update_fields=["last_position"])
         Message.objects.filter(id=opened.message_id, status=MessageStatus.COMPLETE).update(status=MessageStatus.PENDING)
-        message = close_round(
-            opened=opened,
-            reply=reply,
-            emotion=emotion,
-            now=now,
-            remembers=remembers and not opened.learned,
-            recorded=recorded,
-            reply_id=reply_id,
-            stopped=stopped,
-        )
+        message = close_round(opened=opened, remembers=remembers and not opened.learned, **closing)
         return message, [other.id for other in others]
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from apps.conversations.types import RecordedMessage
 
+# Messages of either side that are compared, the newest; older ones are left as they are.
 MAX_COMPARED = 400
-"""Messages of either side that are compared, the newest; older ones are left as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ class ClaimedWork:
     trace: str = ""
 
 
+# Messages of a session that share one extraction call, at most, and their characters: a prompt has to hold them.
 EXTRACTED_CHARACTERS = 12_000
-"""Messages of a session that share one extraction call, at most, and their characters: a prompt has to hold them."""
 
 
 class Blame(StrEnum):
@@ -106,12 +106,12 @@ class SessionClaim(Claim):
 
 logger = structlog.get_logger(__name__)
 
+# The task for each kind of work (`Work.Kind`). A task is sent without arguments: it asks PostgreSQL what is due.
 TASKS = {
     "embed": "apps.extraction.tasks.embed",
     "extract": "apps.extraction.tasks.extract",
     "summarize": "apps.extraction.tasks.summarize",
 }
-"""The task for each kind of work (`Work.Kind`). A task is sent without arguments: it asks PostgreSQL what is due."""
 
 
 class _Sender:
@@ -169,20 +169,15 @@ def wake_workers(kinds: Collection[str]) -> None:
         transaction.on_commit(partial(send_task, TASKS[kind]))
 
 
+# Work that came to nothing so often is claimed alone: what is wrong with it hurts nothing else any more.
 ALONE_FROM_ATTEMPTS = 2
-"""Work that came to nothing so often is claimed alone: what is wrong with it hurts nothing else any more."""
-
+# After so many attempts of its own fault work has failed.
 MAX_ATTEMPTS = 5
-"""After so many attempts of its own fault work has failed."""
-
+# After so many, whoever is to blame: about three days of a model server that is away.
 MAX_POSTPONEMENTS = 80
-"""After so many, whoever is to blame: about three days of a model server that is away."""
-
 LONGEST_PAUSE = timedelta(hours=1)
-
+# The error of work whose workers were killed each time.
 WORKER_LOST = "worker_lost"
-"""The error of work whose workers were killed each time."""
-
 _CLAIMABLE = "state = 'due' AND due_at <= %(now)s AND (lease_until IS NULL OR lease_until < %(now)s)"
 # Not by the index of what is due, which PostgreSQL would take while its statistics are older than an import.
 _CLAIMABLE_IN_SESSION = _CLAIMABLE.replace("state = 'due'", "state <> 'failed'")
@@ -461,8 +456,8 @@ def _give_up(claimed: QuerySet[Work]) -> int:
     )
 
 
+# By kind of work: `due` (waiting, those put off included), `claimed` (under way), `failed`, and `oldest_seconds`.
 Backlog = dict[str, dict[str, int]]
-"""By kind of work: `due` (waiting, those put off included), `claimed` (under way), `failed`, and `oldest_seconds`."""
 
 
 def list_due_kinds(*, now: datetime) -> list[str]:

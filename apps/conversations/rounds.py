@@ -19,13 +19,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work, wake_workers
 from apps.conversations.sessions import get_message, lock_session, make_title
-from apps.conversations.types import (
-    Line,
-    OpenRound,
-    Round,
-    SaidRound,
-    Window,
-)
+from apps.conversations.types import Line, OpenRound, Round, SaidRound, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.sentences import cut_client_blocks
@@ -277,25 +271,22 @@ def close_round(
 
 def fail_round(*, opened: OpenRound) -> None:
     """Keep the user's message as `failed`, unless another run has taken it up (C6)."""
-    Message.objects.filter(id=opened.message_id, status=MessageStatus.PENDING, attempt=opened.attempt).update(
-        status=MessageStatus.FAILED, lease_until=None
-    )
+    fail_rounds([(opened.message_id, opened.attempt)])
 
 
 def fail_rounds(entries: Collection[tuple[uuid.UUID, int]]) -> int:
     """Mark pending messages as failed, each given with the attempt that has ended; returns how many."""
-    if not entries:
-        return 0
-    ended = reduce(or_, (Q(id=message_id, attempt=attempt) for message_id, attempt in entries))
-    rows = Message.objects.filter(ended, status=MessageStatus.PENDING)
-    return rows.update(status=MessageStatus.FAILED, lease_until=None)
+    ended = [Q(id=message_id, attempt=attempt) for message_id, attempt in entries]
+    return _fail(Message.objects.filter(reduce(or_, ended))) if ended else 0
 
 
 def fail_abandoned_rounds(*, now: datetime) -> int:
     """Mark the pending messages whose lease ran out as failed (C6); returns how many."""
-    return Message.objects.filter(status=MessageStatus.PENDING, lease_until__lt=now).update(
-        status=MessageStatus.FAILED, lease_until=None
-    )
+    return _fail(Message.objects.filter(lease_until__lt=now))
+
+
+def _fail(messages: QuerySet[Message]) -> int:
+    return messages.filter(status=MessageStatus.PENDING).update(status=MessageStatus.FAILED, lease_until=None)
 
 
 def record_assistant_message(
@@ -376,11 +367,10 @@ def read_rounds(user: User, message_ids: Collection[uuid.UUID]) -> dict[str, Sai
     }
 
 
+# The newest messages, which no summary covers (S3).
 KEPT_MESSAGES = 4
-"""The newest messages, which no summary covers (S3)."""
-
+# Most rounds read for one summary; a recording of more (C9) takes several, one after the other.
 MAX_COVERED_ROUNDS = 100
-"""Most rounds read for one summary; a recording of more (C9) takes several, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

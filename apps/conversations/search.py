@@ -20,14 +20,12 @@ from apps.core.text.keywords import bigrams
 from apps.core.text.search import DIGITS, LETTERS, SearchTerms
 from apps.core.text.sentences import cut_client_blocks
 
+# Characters of a word in the index.
 MAX_WORD = 64
-"""Characters of a word in the index."""
-
+# Messages that are read one by one before the index is asked: what is in every tenth is found among them.
 NEWEST = 3_000
-"""Messages that are read one by one before the index is asked: what is in every tenth is found among them."""
-
+# So many times more messages are read where words are found in what clients put into messages.
 ECHOES = 10
-"""So many times more messages are read where words are found in what clients put into messages."""
 
 # What people said and were told, and can still read.
 READABLE = """

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Count, QuerySet
@@ -19,17 +20,13 @@ from apps.accounts.services.ledger import record_sessions
 from apps.accounts.services.people import get_program, keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
-from apps.conversations.types import (
-    MAX_AUTO_TITLE_CHARS,
-    MAX_TITLE_CHARS,
-    SessionChanges,
-)
+from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.segment import pieces
 from apps.core.text.sentences import cut_client_blocks
 
+# Characters of a message: white space may come first.
 _READ_FOR_TITLE = 2_000
-"""Characters of a message: white space may come first."""
 
 
 def create_session(*, user: User, title: str = "", temporary: bool = False, model: str = "") -> Session:
@@ -59,7 +56,7 @@ def keep_sessions(user: User) -> None:
         cursor.execute("SELECT FROM chat_session WHERE user_id = %s ORDER BY id FOR KEY SHARE", [user.pk])
 
 
-def update_session(*, user: User, session_id: uuid.UUID, changes: SessionChanges) -> Session:
+def update_session(*, user: User, session_id: uuid.UUID, changes: Mapping[str, Any]) -> Session:
     """Give the session another title, pin it or archive it; or `NotFound`. Its place by last activity stays."""
     Session.objects.filter(user=user, id=session_id).update(**changes)
     return get_session(user, session_id)
@@ -130,16 +127,19 @@ def entitle_session(*, user: User, session_id: uuid.UUID, title: str, earlier: s
     title = " ".join(title.split())[:MAX_TITLE_CHARS]
     if session is None or not title:
         return
-    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
-    if session.title in {earlier or title, make_title(said.content) if said else title}:
+    if session.title in (earlier or title, _read_made_title(session)):
         # Only if it is still called that: somebody may rename it at this moment.
         Session.objects.filter(user=user, id=session_id, title=session.title).update(title=title)
 
 
 def is_made_title(session: Session) -> bool:
     """Whether a session is called by the beginning of its first message, and not what a person called it."""
+    return session.title == _read_made_title(session)
+
+
+def _read_made_title(session: Session) -> str | None:
     said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
-    return said is not None and session.title == make_title(said.content)
+    return make_title(said.content) if said else None
 
 
 def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:
@@ -158,11 +158,6 @@ def get_session(user: User, session_id: uuid.UUID) -> Session:
     if session is None:
         raise NotFound("This session does not exist.")
     return session
-
-
-def get_sessions_by_id(user: User, session_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Session]:
-    """Return those of these sessions that the user has."""
-    return Session.objects.filter(user=user).in_bulk(session_ids)
 
 
 def list_messages(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
@@ -187,11 +182,6 @@ def get_message_by_key(user: User, session_id: uuid.UUID, idempotency_key: str) 
     if message is None:
         raise NotFound("No message was sent with this key.")
     return message
-
-
-def list_messages_by_key(user: User, idempotency_keys: Iterable[str]) -> QuerySet[Message]:
-    """The user's messages, in whatever session, that were sent with one of these keys."""
-    return Message.objects.filter(user=user, idempotency_key__in=list(idempotency_keys))
 
 
 def get_shown_status(message: Message, *, now: datetime) -> str:

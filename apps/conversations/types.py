@@ -5,20 +5,17 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypedDict
 
 MAX_CONTENT_CHARS = 32_000
 MAX_TITLE_CHARS = 200
 MAX_MODEL_CHARS = 200
+# The files of one session.
 MAX_ATTACHMENTS = 20
-"""Files of one session."""
-
 MAX_ATTACHMENT_BYTES = 10 * 1024**2
+# The text of one file.
 MAX_ATTACHMENT_CHARS = 500_000
-"""Of the text of one file."""
-
+# The title that an untitled session takes from its first message.
 MAX_AUTO_TITLE_CHARS = 60
-"""Of a title that an untitled session takes from its first message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +41,6 @@ class OpenRound:
     model: str = ""
     alternates: bool = False
     learned: bool = False
-
-
-class SessionChanges(TypedDict, total=False):
-    """What its owner can change of a session."""
-
-    title: str
-    pinned: bool
-    archived: bool
-    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +95,8 @@ class Line:
     content: str
 
 
+# Messages that enter and leave the rolling window together: a user's message and its reply, or a reply alone.
 Round = tuple[Line, ...]
-"""Messages that enter and leave the rolling window together: a user's message and its reply, or a reply alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,14 +40,12 @@ from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.outages import is_storage_full
 from apps.core.tracing import Span, get_traceparent, span
 
+# Messages in one claim of embedding, and in one request to the model (V3).
 EMBEDDED_TOGETHER = 100
-"""Messages in one claim of embedding, and in one request to the model (V3)."""
-
+# Messages of a session that share one extraction call, at most; see `EXTRACTED_CHARACTERS`.
 EXTRACTED_TOGETHER = 20
-"""Messages of a session that share one extraction call, at most; see `EXTRACTED_CHARACTERS`."""
-
+# A summary reads what the session needs by itself: one run answers for all the work that is due on it.
 SUMMARIZED_TOGETHER = 1000
-"""A summary reads what the session needs by itself: one run answers for all the work that is due on it."""
 
 
 def claim_batch(token: str, worker: str = "") -> Claim | None:
@@ -115,15 +113,11 @@ def put_off(claim: Claim, *, error: str, blame: Blame) -> None:
 
 
 logger = structlog.get_logger(__name__)
-
+# The share of a lease after which a task makes room for others and is sent again.
 DRAIN_SHARE = 0.1
-"""Of a lease's time: after it a task makes room for others and is sent again."""
-
+# The same where the work was recorded: the workers may all be at that while a turn leaves work of another kind.
 RECORDED_SECONDS = 1.0
-"""The same where the work was recorded: the workers may all be at that while a turn leaves work of another kind."""
-
 _MOST_LINKS = 32
-
 C = TypeVar("C", bound=Claim)
 
 
@@ -192,14 +186,13 @@ def _trace(claim: Claim, *, kind: str) -> AbstractContextManager[Span]:
 
 _AWAY = frozenset({"unreachable", "rate_limited", "no_model"})
 _UNSURE = frozenset({"timeout", "dropped", "server_error"})
+# Statuses with which a server refuses every request: a wrong key, an unpaid bill, a wrong address or model.
 _LOCKED_OUT = frozenset({401, 402, 403, 404})
-"""Statuses with which a server refuses every request: a wrong key, an unpaid bill, a wrong address or model."""
 
 
 DATABASE_ERRORS = (OperationalError, InterfaceError)
-
+# SQLSTATEs, or their beginnings, of a database that is not there, is full, or has chosen another in a deadlock.
 _DATABASE_AWAY = ("08", "40", "53", "57P", "55P03")
-"""SQLSTATEs, or their beginnings, of a database that is not there, is full, or has chosen another in a deadlock."""
 
 
 def is_database_away(error: Exception) -> bool:
@@ -233,8 +226,8 @@ def name_error(error: Exception) -> str:
     return ": ".join([error.code, " ".join(details)]) if details else error.code
 
 
+# How long another worker of the same name has to say that it lives; it is asked only when the name holds claims.
 ANSWER_SECONDS = 1.0
-"""How long another worker of the same name has to say that it lives; it is asked only when the name holds claims."""
 
 
 def take_up_name(worker: str) -> None:

@@ -82,9 +82,8 @@ Should I get one too?"}}
 "pets"], "about": 4, "event": "yesterday", "relation": "new", "target": [], "confidence": 0.9}}]"""
 
 _EXAMPLE_TEXTS = frozenset(fold(text) for text in re.findall(r'"(?:content|left)": "([^"]+)"', INSTRUCTIONS))
-
+# Names of the examples that hardly anybody says: a text with one that nobody said was copied from the prompt.
 EXAMPLE_NAMES = ("攀枝花", "齐齐哈尔", "hollingberry", "ottoline")
-"""Names of the examples that hardly anybody says: a text with one that nobody said was copied from the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +161,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+# Items of each kind that are read of one answer; a model that gives more is in a loop.
 MAX_ITEMS = 50
-"""Of each kind that are read of one answer; a model that gives more is in a loop."""
-
 _Text = Annotated[str, Field(min_length=1, max_length=8_000)]
 _Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Item = TypeVar("_Item", bound="_AnswerItem")
@@ -184,8 +182,8 @@ class _AnswerItem(BaseModel):
     about: int
 
 
+# Numbers of known memories; a model may write one number, a list of them, or null.
 Targets = Annotated[tuple[int, ...], BeforeValidator(_read_targets)]
-"""Numbers of known memories; a model may write one number, a list of them, or null."""
 
 
 class MemoryAnswer(_AnswerItem):

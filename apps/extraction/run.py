@@ -42,14 +42,12 @@ from apps.memory.keyed import ProposedEntry
 from apps.profile.document import ProposedSection
 from apps.profile.services import get_user_profile, propose_sections
 
+# Messages before the claimed ones that the model is shown, to understand those.
 EARLIER_MESSAGES = 6
-"""Messages before the claimed ones that the model is shown, to understand those."""
-
+# The beginning of each reply and each earlier message that is shown: only what the person says becomes memory.
 REPLY_CHARACTERS = 1_000
-"""Of each reply and each earlier message that the model is shown: only what the person says becomes memory."""
-
+# How much of all that a model is shown at once, the next smaller where it says that this was too long for it.
 SHARES = (1.0, 0.5, 0.25, 0.125)
-"""How much of all that a model is shown at once, the next smaller where it says that this was too long for it."""
 
 
 def extract(claim: SessionClaim) -> None:
@@ -286,8 +284,8 @@ def _write_entries(claim: SessionClaim, given: ExtractionInput, answer: Extracti
         )
 
 
+# Messages of the session after the claimed ones that may ask to forget.
 _MOST_LATER = 200
-"""Messages of the session after the claimed ones that may ask to forget."""
 
 
 def _forget_as_asked(claim: SessionClaim, *, said: Iterable[Message], now: datetime) -> None:

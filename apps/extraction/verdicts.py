@@ -66,8 +66,9 @@ class ExtractionInput:
 
     def find_source(self, about: int) -> Said | None:
         """Return the message that an item comes from, None where there is none of that number."""
-        message = self.said.get(about)
-        return None if message is None else _cite(message)
+        if (said := self.said.get(about)) is None:
+            return None
+        return Said(message_id=said.id, session_id=said.session_id, said_at=said.create_time, text=said.content)
 
     def grounds(self, text: str, *, targets: Sequence[int] = ()) -> bool:
         """Whether a text shares a word with what was said, or with the memories that it is a verdict on."""
@@ -143,10 +144,6 @@ def read_operations(changes: Iterable[ChangeAnswer], *, given: ExtractionInput) 
 
 def _drop_empty(text: str | None) -> str | None:
     return (text or "").strip() or None
-
-
-def _cite(message: Message) -> Said:
-    return Said(message_id=message.id, session_id=message.session_id, said_at=message.create_time, text=message.content)
 
 
 CONFIRM_INSTRUCTIONS = """\

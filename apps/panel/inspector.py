@@ -14,8 +14,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.types import MemorySettings, ScoreWeights
 from apps.chat.context.types import LONG_TERM
 from apps.chat.emotions import NEUTRAL, StrategyTable
-from apps.chat.inspect.past import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt, read_working
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt, read_working, rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration, list_influential
 from apps.chat.turn.commands import describe_commands
@@ -218,13 +217,13 @@ class TurnPage:
 
 def describe_turn(turn: Turn) -> TurnPage:
     """Return the page's content; the turn's messages and person must be loaded with it."""
-    settings, table = get_turn_configuration(turn.user)
-    prompt = rebuild_prompt(turn, settings=settings, table=table)
+    _settings, table = get_turn_configuration(turn.user)
+    prompt = rebuild_prompt(turn)
     neighbours, aftermath = find_neighbours(turn), find_aftermath(turn)
     phases = list(_list_phases(turn.timings))
     topic, variables = _compare_working(turn, prompt)
     row = table.get((turn.strategy or {}).get("emotion", ""))
-    whole = max(prompt.budget or 0, prompt.total_tokens)
+    whole = max(prompt.budget, prompt.total_tokens)
     used = _list_used(turn, prompt)
     return TurnPage(
         turn=turn,

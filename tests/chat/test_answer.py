@@ -13,7 +13,7 @@ from apps.memory.keyed import ProposedEntry
 
 TABLE = {
     "neutral": NEUTRAL_STRATEGY,
-    "happy": ReplyStrategy("happy", "positive", "warm", 250, True, True, "casual", False),
+    "happy": ReplyStrategy("happy", "positive", "warm", 250, proactive_question=True),
 }
 ENTRY = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
 ANSWER = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from apps.chat.emotions import (
+    DEFAULT_STRATEGIES,
     NEUTRAL_STRATEGY,
     UNKNOWN_EMOTION,
     Emotion,
@@ -13,8 +16,9 @@ from apps.chat.emotions import (
     get_strategy,
     name_emotion,
 )
+from apps.chat.models import Strategy
 
-SAD = ReplyStrategy("sad", "negative", "empathetic", 400, True, False, "casual", False)
+SAD = ReplyStrategy("sad", "negative", "empathetic", 400)
 TABLE = {"neutral": NEUTRAL_STRATEGY, "sad": SAD}
 
 
@@ -55,6 +59,14 @@ def test_without_a_known_last_emotion_the_neutral_strategy_holds(last: str | Non
 @pytest.mark.spec("E3")
 def test_the_last_emotion_picks_the_strategy():
     assert get_strategy("sad", table=TABLE) is SAD
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("E2")
+def test_a_new_installation_has_the_default_strategies():
+    fields = [field.name for field in dataclasses.fields(ReplyStrategy)]
+    rows = Strategy.objects.values(*fields)
+    assert {row["emotion"]: ReplyStrategy(**row) for row in rows} == {one.emotion: one for one in DEFAULT_STRATEGIES}
 
 
 def test_the_neutral_strategy_holds_even_with_an_empty_table():

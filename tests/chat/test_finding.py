@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -184,29 +181,6 @@ def test_what_means_the_same_is_found_after_what_says_it(mei: User) -> None:
     assert find(mei, "puppy") == found[:1]
     by_meaning = find(mei, "puppy", mode="meaning")
     assert {hit.found_by for conversation in by_meaning for hit in conversation.messages} == {"meaning"}
-
-
-def test_an_embedder_that_does_not_answer_delays_no_words(mei: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    (message,) = say(SessionFactory(user=mei), "lighthouse")
-    store_embeddings(prepare_embeddings([message]))
-    release = threading.Event()
-    asked = []
-
-    def answer_late(_model: str, texts: list[str]) -> list[Any]:
-        asked.append(texts)
-        release.wait(200)
-        return [np.zeros(1536)]
-
-    monkeypatch.setattr("apps.memory.vectors.queries._embed", answer_late)
-    try:
-        assert excerpts(find(mei, "lighthouse", mode="words")) == ["lighthouse"]
-        assert asked == []
-        start = time.monotonic()
-        assert excerpts(find(mei, "lighthouse", mode="all")) == ["lighthouse"]
-        assert time.monotonic() - start < 100  # the deadline, not the embedder
-        assert asked == [["lighthouse"]]
-    finally:
-        release.set()
 
 
 def test_words_are_looked_up_in_the_index_of_the_owner(mei: User) -> None:

@@ -33,8 +33,8 @@ pytestmark = [
     ),
 ]
 
+# ID, user, session, role and text of a row.
 Said = tuple[str, str, str, str, str]
-"""ID, user, session, role and text of a row."""
 
 DIARY: tuple[Said, ...] = (
     ("lin/0U", "lin", "2024-03-02", "user", "我最喜欢的颜色是绿色"),
@@ -105,19 +105,6 @@ def test_everybody_becomes_an_account_with_sessions_in_order_of_time(diary: Path
     assert not User.objects.get(username="diary-lin").has_usable_password()
 
 
-@pytest.mark.spec("L2")
-def test_what_was_said_becomes_memories_of_who_said_it(diary: Path) -> None:
-    output = replay(diary)
-    remembered = {
-        (memory.user.username, memory.key, memory.value)
-        for memory in LongTermMemory.objects.filter(status="active").select_related("user")
-    }
-    assert ("diary-lin", "喜欢的颜色", "绿色") in remembered
-    assert ("diary-lin", "名字", "林小雨") in remembered
-    assert {value for user, _key, value in remembered if user == "diary-ann"} == {"red"}
-    assert f"Memories: {len(remembered)} new and active (0 replaced an older one), 0 new and pending" in output
-
-
 def test_messages_carry_the_time_they_were_said_and_the_model_is_told_it(diary: Path, model: ScriptedModel) -> None:
     replay(diary)
     first = Message.objects.get(content="你好，我叫林小雨。")
@@ -147,15 +134,6 @@ def test_an_old_message_is_not_taken_for_abandoned_while_it_is_answered(diary: P
     with ThreadPoolExecutor(max_workers=1) as pool:
         assert "4 answered in 3 new sessions, 0 answered before, 0 failed" in replay(diary)
     assert swept == [0, 0, 0, 0]
-
-
-def test_running_it_again_sends_nothing_twice(diary: Path) -> None:
-    replay(diary)
-    before = list(Message.objects.order_by("id").values_list("id", "status"))
-    output = replay(diary)
-    assert "Messages: 0 answered in 0 new sessions, 4 answered before, 0 failed.\n" in output
-    assert list(Message.objects.order_by("id").values_list("id", "status")) == before
-    assert (Session.objects.count(), User.objects.count()) == (3, 2)
 
 
 def test_it_goes_on_in_the_session_where_an_earlier_run_stopped(diary: Path) -> None:
@@ -224,12 +202,6 @@ def test_everybody_can_go_into_one_account_and_no_other_gets_anything(diary: Pat
     assert sorted(titles) == ["ann 2024-03-02", "lin 2024-03-01", "lin 2024-03-02"]
     assert Message.objects.filter(user=other).count() + LongTermMemory.objects.filter(user=other).count() == 0
     assert User.objects.count() == 2
-
-
-def test_the_same_ids_in_another_folder_are_other_messages(diary: Path, tmp_path: Path) -> None:
-    User.objects.create_user("mine")
-    replay(diary, user="mine")
-    assert "4 answered in 3 new sessions, 0 answered before" in replay(write_folder(tmp_path / "other"), user="mine")
 
 
 @pytest.mark.parametrize(

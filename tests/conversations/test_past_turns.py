@@ -82,18 +82,6 @@ def test_a_user_message_and_the_reply_right_after_it_are_a_round(alice: ApiClien
     assert (reply.reply_to_id, more.reply_to_id) == (question.id, None)
 
 
-@pytest.mark.spec("C9", "C3")
-def test_what_was_recorded_is_in_the_window_of_the_next_turn(alice: ApiClient):
-    session = alice.new_session()
-    record(alice, session, CHAT[:2])
-    layers = alice.get(f"/chat/sessions/{session}/context", params={"message": "你好"}).json()["layers"]
-    (window,) = [layer["content"] for layer in layers if layer["index"] == 5]
-    assert "我搬到上海了" in window
-    assert "上海欢迎你！" in window
-    turn = alice.say(session, "谢谢").raise_for_status().json()
-    assert Message.objects.get(id=turn["user_message"]["id"]).position == 3
-
-
 @pytest.mark.spec("C9")
 def test_times_are_kept_and_the_session_becomes_active_now(alice: ApiClient):
     session = alice.new_session()
@@ -132,13 +120,11 @@ def test_the_same_key_again_answers_the_same_and_stores_nothing_twice(alice: Api
 @pytest.mark.parametrize(
     "messages",
     [
-        CHAT[:5],
         [*CHAT, CHAT[0]],
         [{**CHAT[0], "content": "别的"}, *CHAT[1:]],
-        [{**CHAT[0], "role": "assistant"}, *CHAT[1:]],
         [{**CHAT[0], "create_time": "2019-05-04T00:00:00Z"}, *CHAT[1:]],
     ],
-    ids=["fewer", "more", "another text", "another role", "another time"],
+    ids=["more", "another text", "another time"],
 )
 def test_the_same_key_for_other_messages_is_a_conflict(alice: ApiClient, messages: list[dict[str, Any]]):
     session = alice.new_session()
@@ -173,17 +159,11 @@ def session_before(alice: ApiClient) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("message", "field"),
     [
-        ({"role": "system", "content": "x"}, "role"),
         ({"role": "summary", "content": "x"}, "role"),
-        ({"content": "x"}, "role"),
-        ({"role": "user"}, "content"),
         ({"role": "user", "content": " \n"}, "content"),
-        ({"role": "user", "content": 5}, "content"),
         ({"role": "user", "content": "x", "create_time": "yesterday"}, "create_time"),
         ({"role": "user", "content": "x", "create_time": "2019-05-04T00:00:00"}, "create_time"),
         ({"role": "user", "content": "x", "create_time": "0001-01-01T00:00:00+14:00"}, "create_time"),
-        ({"role": "user", "content": "x", "create_time": "0001-01-01T00:00:00Z"}, "create_time"),
-        ({"role": "user", "content": "x", "create_time": 1556928000}, "create_time"),
         ({"role": "user", "content": "x", "created": "2019-05-04T00:00:00Z"}, "created"),
         ("x", "non_field_errors"),
     ],
@@ -202,24 +182,3 @@ def test_a_time_to_come_is_refused_but_for_a_clock_that_goes_a_little_fast(alice
     assert record(alice, session, [{**CHAT[0], "create_time": later}]).status_code == 400
     assert not Message.objects.exists()
     assert record(alice, session, [{**CHAT[0], "create_time": soon}]).status_code == 202
-
-
-@pytest.mark.spec("C9")
-def test_none_and_more_than_a_thousand_are_refused(alice: ApiClient, session_before: str):
-    assert record(alice, session_before, []).status_code == 400
-    assert record(alice, session_before, [CHAT[0]] * 1001).status_code == 400
-
-
-@pytest.mark.long
-@pytest.mark.spec("C9")
-def test_a_thousand_are_recorded_at_once(alice: ApiClient):
-    session = alice.new_session()
-    messages = [{"role": role, "content": f"第 {n} 句"} for n in range(500) for role in ("user", "assistant")]
-    assert record(alice, session, messages).json() == {"stored": 1000}
-    assert Work.objects.count() == 1000 + 500 + 1
-
-
-@pytest.mark.spec("C9")
-def test_a_message_over_the_limit_refuses_all(alice: ApiClient, session_before: str):
-    response = record(alice, session_before, [CHAT[0], {"role": "user", "content": "长" * 32_001}], **KEY)
-    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")

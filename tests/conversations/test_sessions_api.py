@@ -19,7 +19,6 @@ from tests.support.scripted_model import ScriptedModel
 pytestmark = pytest.mark.long_except(
     "test_each_session_has_its_own_id_and_starts_empty",
     "test_sessions_are_listed_by_last_activity_and_paged",
-    "test_a_bad_change_is_refused",
     "test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered",
     "test_a_temporary_session_is_deleted_after_idling",
     "test_working_memory_comes_with_the_first_message_and_goes_after_30_idle_minutes",
@@ -118,21 +117,6 @@ def test_the_list_has_all_sessions_unless_it_is_narrowed(alice: ApiClient, query
             alice.patch(f"/chat/sessions/{session}", json={title: True}).raise_for_status()
     listed = alice.get(f"/chat/sessions?{query}").json()
     assert (listed["count"], [session["title"] for session in listed["results"]]) == (len(titles), titles)
-
-
-def test_a_new_session_is_neither_pinned_nor_archived(alice: ApiClient):
-    made = alice.post("/chat/sessions", json={"title": "t", "archived": True, "pinned": True}).json()
-    assert (made["archived"], made["pinned"]) == (False, False)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [{}, {"title": 1}, {"title": None}, {"title": "x" * 201}, {"pinned": "yes"}, {"archived": None}, {"pinned": 1}],
-)
-def test_a_bad_change_is_refused(alice: ApiClient, body: object):
-    session = alice.new_session(title="t")
-    assert alice.patch(f"/chat/sessions/{session}", json=body).status_code == 400
-    assert alice.get(f"/chat/sessions/{session}").json()["title"] == "t"
 
 
 @pytest.mark.spec("W4")
@@ -251,11 +235,3 @@ def test_working_memory_can_be_edited_and_deleted(alice: ApiClient):
         assert alice.patch(path, json=body).status_code == 400, body
     assert alice.delete(path).json() == {"deleted": 1}
     assert alice.get(path).status_code == 404
-
-
-@pytest.mark.spec("C8")
-def test_the_model_is_told_the_time_where_the_person_is(alice: ApiClient, scripted_model: ScriptedModel):
-    alice.patch("/memory/settings", json={"memory.timezone": "Asia/Shanghai"}).raise_for_status()
-    alice.say(alice.new_session(), "上周六我去了公园")
-    assert "+08:00" in scripted_model.chat_requests[0].messages[0]["content"]
-    assert alice.patch("/memory/settings", json={"memory.timezone": "Mars/Olympus"}).status_code == 400

@@ -90,20 +90,7 @@ def test_a_model_in_a_loop_is_read_so_far() -> None:
 
 
 NAMES = st.sampled_from(
-    [
-        "memories",
-        "changes",
-        "action",
-        "target",
-        "entries",
-        "profile",
-        "context",
-        "content",
-        "about",
-        "tags",
-        "title",
-        "section",
-    ]
+    ["memories", "changes", "action", "target", "entries", "profile", "context", "content", "about"]
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),

@@ -43,16 +43,15 @@ from tests.support.scripted_model import (
 )
 from tests.support.workers import run_worker
 
+# What is said, one fact a session, and what the model makes of it.
 FACTS = {
     "我养了一只叫豆豆的猫": "用户养了一只叫豆豆的猫。",
     "I play the cello in an orchestra": "The user plays the cello in an orchestra.",
     "我在杭州当护士": "用户在杭州当护士。",
 }
-"""What is said, one fact a session, and what the model makes of it."""
 
+# Seconds. Only where a lease has to run out is it short; elsewhere the test fails if anything waits for one.
 SHORT_LEASE, LONG_LEASE = 5, 600
-"""Seconds. Only where a lease has to run out is it short; elsewhere the test fails if anything waits for one."""
-
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("A2", "V1")]
 
 

@@ -27,10 +27,9 @@ from tests.support.judged import learn
 from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.django_db
-
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
+# Long ago by any clock: what decides is the database's and the worker's.
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
-"""Long ago by any clock: what decides is the database's and the worker's."""
 
 
 class StandInModel:
@@ -166,16 +165,6 @@ def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Callab
     say(SessionFactory(user=user), "Deleted it, by the way.")
     extract(claim())
     assert contents(user) == ["The user no longer uses WhatsApp."]
-
-
-@pytest.mark.spec("A3")
-def test_quoted_text_ends_nothing_of_which_the_model_says_nothing(answering: Callable[[Any], StandInModel]) -> None:
-    user = UserFactory()
-    learn(user, "The user uses WhatsApp.", days_ago=9)
-    answering({"memories": []})
-    say(SessionFactory(user=user), "Fix the grammar please, my friend wrote it: 'I no longer use WhatsApp'")
-    extract(claim())
-    assert contents(user) == ["The user uses WhatsApp."]
 
 
 @pytest.mark.spec("A2", "L2")
@@ -529,17 +518,6 @@ def test_a_claim_that_was_lost_writes_nothing() -> None:
     say(session, "我住在北京")
     claimed = claim()
     Work.objects.all().delete()
-    with pytest.raises(ClaimLost):
-        extract(claimed)
-    assert contents(session.user) == []
-
-
-@pytest.mark.spec("R3")
-def test_what_was_erased_meanwhile_is_not_written() -> None:
-    session = SessionFactory()
-    say(session, "我住在北京")
-    claimed = claim()
-    User.objects.filter(id=session.user.id).update(data_epoch=session.user.data_epoch + 1)
     with pytest.raises(ClaimLost):
         extract(claimed)
     assert contents(session.user) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.chat.models import Strategy, Turn
-from apps.conversations.rounds import record_assistant_message
+from apps.chat.turn.close import close_turn
+from apps.chat.turn.open import open_message_turn
 from apps.core.words import CATEGORY_TONES
 from tests.support.factories import SessionFactory
 
@@ -106,8 +108,11 @@ def read(client: Client, page: str) -> str:
 
 def test_a_turn_is_neither_changed_nor_deleted_by_itself(client: Client) -> None:
     session = SessionFactory.create()
-    reply = record_assistant_message(user=session.user, session_id=session.id, content="好", now=timezone.now())
-    turn = Turn.objects.create(assistant_message=reply, session=session, user=session.user, model="m")
+    opened = open_message_turn(
+        user=session.user, session_id=session.id, content="你好", idempotency_key=None, now=timezone.now()
+    )
+    close_turn(opened, reply_id=uuid.uuid4(), reply="好", analysis=None, model="m", timings={}, now=timezone.now())
+    turn = Turn.objects.get()
     page = reverse("admin:chat_turn_change", args=[turn.pk])
     assert client.get(page).status_code == 200
     assert client.post(page, {}).status_code == 403

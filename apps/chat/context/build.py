@@ -14,7 +14,6 @@ from typing import Any
 from apps.chat.context.types import (
     LAYER_NAMES,
     MESSAGE,
-    AttachedFile,
     CaseNotes,
     ClientLine,
     ClientPrompt,
@@ -39,7 +38,7 @@ from apps.chat.prompts import (
     TOOL_INSTRUCTIONS,
     TOOL_LINES,
 )
-from apps.conversations.types import Line, Round
+from apps.conversations.types import Line, Round, SentFile
 from apps.core.llm.types import PromptMessage, render_block
 from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import span
@@ -74,9 +73,9 @@ def fit_window(rounds: Sequence[Round], *, limit: int) -> tuple[Round, ...]:
     return tuple(kept)
 
 
-def fit_files(files: Sequence[AttachedFile], *, budget: int) -> tuple[AttachedFile, ...]:
+def fit_files(files: Sequence[SentFile], *, budget: int) -> tuple[SentFile, ...]:
     """Return the newest files that fit `budget` tokens, and of the first that does not its beginning."""
-    kept: list[AttachedFile] = []
+    kept: list[SentFile] = []
     left = budget
     for file in files:
         tokens = estimate_tokens(file.text)
@@ -281,7 +280,7 @@ def render_working_memory(
     submitted: Form | None,
     cases: Iterable[CaseNotes],
     actions: Mapping[str, Any],
-    files: Sequence[AttachedFile] = (),
+    files: Sequence[SentFile] = (),
 ) -> str:
     """Layer 2: topic, variables, forms in order of submission, the form just submitted by itself, shared contexts,
     files.
@@ -309,12 +308,12 @@ def render_case(case: CaseNotes) -> str:
     return _json({"id": case.id, "title": case.title, "content": case.content, "entries": list(case.entries)})
 
 
-def render_files(files: Sequence[AttachedFile]) -> str:
+def render_files(files: Sequence[SentFile]) -> str:
     """The attached files in layer 2, the oldest first; of one that is not whole, how much there is of it."""
     return "\n".join(render_block("attached_file", _describe_file(file)) for file in reversed(files))
 
 
-def _describe_file(file: AttachedFile) -> str:
+def _describe_file(file: SentFile) -> str:
     head = {"name": file.name}
     if len(file.text) < file.length:
         head |= {"shown": f"the first {len(file.text)} of {file.length} characters"}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -19,7 +21,6 @@ from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
     MESSAGE,
-    AttachedFile,
     CaseNotes,
     ClientLine,
     ClientPrompt,
@@ -48,15 +49,14 @@ from apps.memory.recall.rounds import RecalledRound, cut_round
 from apps.memory.recall.shown import Shown, tells_all
 from apps.memory.types import AtomicCandidate, Candidate, KindName, ScoredAtomicMemory, ScoredMemory
 from apps.memory.vectors.queries import QueryEmbedding, start_embedding
-from apps.memory.working.sessions import WorkingMemorySnapshot
+from apps.memory.working.sessions import WorkingMemorySnapshot, WorkingMemoryState
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
 
+# Memories of each kind that are read where a message asks for all; the token budget leaves fewer.
 MAX_EVERYTHING = 500
-"""Memories of each kind that are read where a message asks for all; the token budget leaves fewer."""
-
+# More than any text has, so that what is read of a file fills its budget.
 MOST_CHARS_PER_TOKEN = 8
-"""More than any text has, so that what is read of a file fills its budget."""
 
 COMPONENTS = (
     "keyword_score",
@@ -69,26 +69,26 @@ COMPONENTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TurnInput:
     """What a turn starts from: all that its prompt is made of besides what is remembered.
 
-    `window`: what was said before `message`. `strategy`: None without the memory system (E6). `recalls`: whether
-    anything remembered may be read (not in a temporary session, C7). `said_at`: when the message was said, if not
-    `now`. `model`: the one that the session is set to. `submitted`: a form that was sent in the message's place (H1).
-    `client`: what a client brings along; a history of its own takes the window's place (T3). `wait_for_embedding`: what
-    `embed_message` gave, where the message is being embedded already.
+    `started`: when its opening began, as `time.perf_counter` says it. `window`: what was said before `message`.
+    `recalls`: whether anything remembered may be read (not in a temporary session, C7). `said_at`: when the message was
+    said, if not `now`. `model`: the one that the session is set to. `submitted`: a form that was sent in the message's
+    place (H1). `client`: what a client brings along; a history of its own takes the window's place (T3).
+    `wait_for_embedding`: what `embed_message` gave, where the message is being embedded already.
     """
 
     user: User
-    session_id: uuid.UUID
-    message: str
     settings: MemorySettings
     table: StrategyTable
     now: datetime
+    started: float = field(default_factory=time.perf_counter)
+    session_id: uuid.UUID = field(default_factory=uuid.uuid4)
+    message: str = ""
     window: Window = field(default_factory=Window)
     working: WorkingMemorySnapshot | None = None
-    strategy: ReplyStrategy | None = None
     recalls: bool = True
     said_at: datetime | None = None
     model: str = ""
@@ -97,6 +97,23 @@ class TurnInput:
     wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None
 
     @property
+    def strategy(self) -> ReplyStrategy | None:
+        """The strategy of the reply (E3), None without the memory system (E6)."""
+        if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
+            return None
+        return get_strategy(self.working.last_emotion if self.working else None, table=self.table)
+
+    @property
+    def uses_memory(self) -> bool:
+        """Whether memories are recalled for the message."""
+        return self.recalls and self.strategy is not None and self.strategy.use_memory
+
+    @property
+    def keeps_window(self) -> bool:
+        """Whether what is stored of the conversation is what was said before the message."""
+        return self.client is None or self.client.history is None
+
+    @cached_property
     def history(self) -> Sequence[Line | ClientLine]:
         """What was said before the message, oldest first."""
         if self.client and self.client.history is not None:
@@ -114,18 +131,12 @@ class TurnInput:
         own = [line.id for line in (self.client.history or ()) if line.id is not None] if self.client else []
         return [*own, *(line.id for exchange in self.window.rounds for line in exchange)]
 
-    def read_commands(self) -> Reading:
-        """Read what the message asks of the memory (L9)."""
+    @cached_property
+    def asked(self) -> Reading:
+        """What the message asks of the memory (L9)."""
         if self.submitted is not None:
             return Reading()
         return read_message(self.message, before=[line.content for line in self.history if line.role == "user"])
-
-
-def choose_strategy(working: WorkingMemorySnapshot | None, *, table: StrategyTable) -> ReplyStrategy | None:
-    """Return the strategy of the next reply (E3), None without the memory system (E6)."""
-    if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
-        return None
-    return get_strategy(working.last_emotion if working else None, table=table)
 
 
 def embed_message(message: str, *, said: Sequence[str]) -> Callable[[], QueryEmbedding | None]:
@@ -137,7 +148,6 @@ def embed_message(message: str, *, said: Sequence[str]) -> Callable[[], QueryEmb
 def read_context(
     given: TurnInput,
     *,
-    asked: Reading | None = None,
     actions: Mapping[str, Any] | None = None,
     candidates: Sequence[uuid.UUID] = (),
     recalled: RecalledMemories | None = None,
@@ -145,29 +155,22 @@ def read_context(
 ) -> Context:
     """Return the context of a turn; writes and counts nothing.
 
-    `asked`: what the message asks of the memory (L9), None to read it; `actions`: what was done because of it.
-    `candidates`: memories that a request to forget may mean, which the model is shown also where they are not recalled.
-    `recalled`: what was recalled for the message already, under the same settings. `tools`: names of those that the
-    model may call (T1).
+    `actions`: what was done in memory because the message asked for it (L9). `candidates`: memories that a request to
+    forget may mean, which the model is shown also where they are not recalled. `recalled`: what was recalled for the
+    message already, under the same settings. `tools`: names of those that the model may call (T1).
     """
-    user, settings, working, strategy = given.user, given.settings, given.working, given.strategy
-    remembers = given.recalls and strategy is not None
-    uses_memory = remembers and strategy is not None and strategy.use_memory
-    asked = given.read_commands() if asked is None else asked
-    everything = remembers and recalled is None and asked.lists
-    keeps_window = given.client is None or given.client.history is None
-    said = given.said
+    user, settings, working, said = given.user, given.settings, given.working, given.said
+    remembers = given.recalls and given.strategy is not None
+    everything = remembers and recalled is None and given.asked.lists
     own = cut_client_blocks(given.message)
-    wait_for_embedding = given.wait_for_embedding
-    if recalled is not None or not uses_memory or everything:
-        wait_for_embedding = None
-    elif wait_for_embedding is None:
-        # It continues while PostgreSQL reads the layers before it.
-        wait_for_embedding = embed_message(given.message, said=said)
+    wait_for_embedding = None
+    if recalled is None and given.uses_memory and not everything:
+        # It continues while PostgreSQL reads the layers before the memories.
+        wait_for_embedding = given.wait_for_embedding or embed_message(given.message, said=said)
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, given.session_id) if remembers else []
     session_notes = _read_session_notes(given) if remembers else []
-    summary = given.window.summary if keeps_window else None
+    summary = given.window.summary if given.keeps_window else None
     if remembers and summary:
         summary = _leave_out_ended(user, summary)
     query_embedding = None
@@ -184,37 +187,37 @@ def read_context(
                 rounds_without=given.shown_ids,
                 now=given.now,
             )
-    temporary = not given.recalls and strategy is not None
     memories = list[RecalledMemory]()
     if everything:
-        memories = _list_everything(user, settings=settings)
-    elif uses_memory and recalled:
+        memories = _read_memories(given, muted=False)
+    elif given.uses_memory and recalled:
         former = recall_former(user=user, message=own, limit=settings.retrieval_limit, query_embedding=query_embedding)
         memories = _list_recalled(recalled, former=former, message=own, said=said, settings=settings)
         shown = {memory.id for memory in memories}
-        asked_about = [memory_id for memory_id in candidates if str(memory_id) not in shown]
-        memories = [*_read_memories(user, asked_about, settings=settings), *memories]
+        if asked_about := [memory_id for memory_id in candidates if str(memory_id) not in shown]:
+            memories = [*_read_memories(given, id__in=asked_about), *memories]
+    temporary = not given.recalls and given.strategy is not None
     return build_context(
         ContextInput(
             message=given.message,
             now=(given.said_at or given.now).astimezone(settings.zone),
             budget=settings.token_budget,
             context_limit=settings.context_limit,
-            strategy=strategy,
+            strategy=given.strategy,
             emotions=tuple(given.table),
             topic=working.current_topic if working else None,
             variables=working.variables.plain if working else {},
-            forms=_read_forms(working),
+            forms=read_forms(working),
             submitted=given.submitted,
-            files=_read_files(given),
-            actions=list_refused(asked) if temporary else actions or {},
+            files=read_sent_files(user, given.session_id, chars=settings.token_budget * MOST_CHARS_PER_TOKEN),
+            actions=list_refused(given.asked) if temporary else actions or {},
             temporary=temporary,
             profile=profile,
             cases=cases,
             session_notes=session_notes,
             memories=memories,
             everything=everything,
-            rounds=given.window.rounds if keeps_window else (),
+            rounds=given.window.rounds if given.keeps_window else (),
             summary=summary,
             client=given.client,
             tools=tools,
@@ -222,19 +225,13 @@ def read_context(
     )
 
 
-def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMemory]:
-    """All that is remembered and not muted, the newest of each kind first and at most `MAX_EVERYTHING` of it."""
-    entries = memory_kinds.LONG_TERM.rows(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
-    contents = memory_kinds.ATOMIC.rows(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
-    return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
-
-
-def _read_memories(user: User, ids: Collection[uuid.UUID], *, settings: MemorySettings) -> list[RecalledMemory]:
-    if not ids:
-        return []
-    entries = memory_kinds.LONG_TERM.rows(user).filter(status="active", id__in=ids)
-    contents = memory_kinds.ATOMIC.rows(user).filter(status="active", id__in=ids)
-    return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
+def _read_memories(given: TurnInput, **only: Any) -> list[RecalledMemory]:
+    """Active memories of both kinds, the newest of each first and at most `MAX_EVERYTHING` of it."""
+    entries, contents = (
+        kind.active(given.user).filter(**only)[:MAX_EVERYTHING]
+        for kind in (memory_kinds.LONG_TERM, memory_kinds.ATOMIC)
+    )
+    return [*map(_from_entry, entries), *(_from_content(row, settings=given.settings) for row in contents)]
 
 
 def _read_profile(user: User) -> Profile | None:
@@ -254,12 +251,6 @@ def _read_cases(user: User, session_id: uuid.UUID) -> list[CaseNotes]:
         )
         for context in list_session_contexts(user, session_id)
     ]
-
-
-def _read_files(given: TurnInput) -> list[AttachedFile]:
-    chars = given.settings.token_budget * MOST_CHARS_PER_TOKEN
-    found = read_sent_files(given.user, given.session_id, chars=chars)
-    return [AttachedFile(str(file.id), file.name, file.text, file.length) for file in found]
 
 
 def _read_session_notes(given: TurnInput) -> list[SessionNote]:
@@ -414,7 +405,12 @@ def list_refused(asked: Reading) -> dict[str, list[str]]:
     return {"temporary": [command.text for command in asked.commands if command.text]}
 
 
-def _read_forms(working: WorkingMemorySnapshot | None) -> list[Form]:
-    if working is None:
-        return []
-    return [Form(title=title, fields=value["fields"]) for title, value in working.variables.forms.items()]
+def say_memory(memory: LongTermMemory | AtomicMemory) -> str:
+    """Return what a memory says: its key and value, or its sentences."""
+    return memory.content if isinstance(memory, AtomicMemory) else f"{memory.key}: {readable_text(memory.value)}"
+
+
+def read_forms(working: WorkingMemorySnapshot | WorkingMemoryState | None) -> list[Form]:
+    """Return the forms of a working memory, in order of submission."""
+    forms = working.variables.forms if working else {}
+    return [Form(title=title, fields=value["fields"]) for title, value in forms.items()]

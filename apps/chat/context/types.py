@@ -10,9 +10,10 @@ from enum import StrEnum
 from typing import Any
 
 from apps.chat.emotions import ReplyStrategy
-from apps.conversations.types import Line, Round
+from apps.conversations.types import Line, Round, SentFile
 from apps.core.llm.types import PromptMessage
 
+# C4, by index.
 LAYER_NAMES = (
     "system",
     "user_profile",
@@ -22,11 +23,10 @@ LAYER_NAMES = (
     "conversation",
     "message",
 )
-"""C4, by index."""
 
 
+# What layer 3 holds: the two kinds of memory, and past rounds by what the person said.
 LONG_TERM, ATOMIC, MESSAGE = "long_term", "atomic", "message"
-"""What layer 3 holds: the two kinds of memory, and past rounds by what the person said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,6 @@ class Form:
 
     title: str
     fields: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class AttachedFile:
-    """A file of this session: `text` is as much as the model gets of the `length` characters it has."""
-
-    id: str
-    name: str
-    text: str
-    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +116,8 @@ class ContextInput:
     what was attached, newest first; they have a budget of their own, as large as `budget`. `actions`: what the message
     told the memory to do, by outcome (L9). `temporary`: nothing is kept, and the prompt says so (C7). `everything`:
     `memories` are all there are, as the message asks for them. `tools`: names of those that the model may call (T1).
-    What `client` brings is
-    never trimmed and takes nothing of the budget. `budget` is in tokens; `context_limit` in messages (C3).
+    What `client` brings is never trimmed and takes nothing of the budget. `budget` is in tokens; `context_limit` in
+    messages (C3).
     """
 
     message: str
@@ -140,7 +130,7 @@ class ContextInput:
     variables: Mapping[str, Any] = field(default_factory=dict)
     forms: Sequence[Form] = ()
     submitted: Form | None = None
-    files: Sequence[AttachedFile] = ()
+    files: Sequence[SentFile] = ()
     actions: Mapping[str, Any] = field(default_factory=dict)
     profile: Profile | None = None
     cases: Sequence[CaseNotes] = ()

@@ -47,17 +47,19 @@ class ReplyLimit:
 
     def _send(self, text: str) -> str:
         if self._max_tokens is not None and estimate_tokens(self._sent + text) > self._max_tokens:
-            # Estimates only grow with the text, so that the longest beginning that fits is found by halving.
-            low, high = 0, len(text)
-            while low < high:
-                middle = (low + high + 1) // 2
-                if estimate_tokens(self._sent + text[:middle]) <= self._max_tokens:
-                    low = middle
-                else:
-                    high = middle - 1
-            text, self.ended, self.finish_reason = text[:low], True, "length"
+            sent = cut_to_tokens(self._sent + text, self._max_tokens)
+            text, self.ended, self.finish_reason = sent[len(self._sent) :], True, "length"
         self._sent += text
         return text
+
+
+def cut_to_tokens(text: str, tokens: int) -> str:
+    """Return the longest beginning of a text that takes at most so many tokens."""
+    low, high = 0, len(text)
+    while low < high:  # estimates only grow with the text
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if estimate_tokens(text[:middle]) <= tokens else (low, middle - 1)
+    return text[:low]
 
 
 def _overlap(text: str, sequence: str) -> int:

@@ -22,21 +22,23 @@ from apps.chat.prompts import Analysis
 from apps.chat.selectors import get_turn
 from apps.chat.turn.commands import commands_to_wire, forget_numbered, record_commands, show_recalled
 from apps.chat.turn.record import (
+    calls_to_wire,
     describe_layers,
     describe_remembered,
     describe_sources,
+    list_found,
     message_to_wire,
+    record_runs,
     turn_to_wire,
     without,
 )
-from apps.chat.turn.tool_use.record import calls_to_wire, list_found, name_found_long_term, read_texts, record_runs
-from apps.chat.turn.tool_use.running import ToolRun
+from apps.chat.turn.tools import ToolRun
 from apps.chat.turn.types import OpenTurn
-from apps.conversations.histories import await_tools, close_client_round
+from apps.conversations.histories import close_client_round
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.rounds import close_round, record_assistant_message
 from apps.conversations.sessions import get_shown_status
-from apps.core.errors import ModelUnavailable, NotFound
+from apps.core.errors import ModelUnavailable
 from apps.core.text.clean import json_text
 from apps.core.text.grounding import read_questions
 from apps.core.text.sentences import cut_client_blocks
@@ -77,21 +79,23 @@ def close_turn(
     # Memories before working memory in every turn, or two turns could wait for each other.
     commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, runs=runs, now=now)
-    used_ids = [uuid.UUID(memory.id) for memory in turn.context.memories if memory.kind == LONG_TERM]
-    record_use(user=turn.user, memory_ids=[*used_ids, *name_found_long_term(runs)], now=now)
-    working = turn.working
-    if turn.working and turn.round and analysis:
+    recalled = [{"id": memory.id, "kind": memory.kind} for memory in turn.context.memories]
+    found = list_found(runs, recalled=recalled)
+    used_ids = [uuid.UUID(item["id"]) for item in [*recalled, *found] if item["kind"] == LONG_TERM]
+    record_use(user=turn.user, memory_ids=used_ids, now=now)
+    working = turn.given.working
+    if working and turn.round and analysis:
+        settings = turn.given.settings
         working = record_analysis(
             user=turn.user,
-            snapshot=turn.working,
+            snapshot=working,
             topic=analysis.topic,
             variables=analysis.variables,
-            last_emotion=get_steering_emotion(analysis.emotion, threshold=turn.settings.emotion_confidence),
-            max_bytes=turn.settings.working_max_bytes,
+            last_emotion=get_steering_emotion(analysis.emotion, threshold=settings.emotion_confidence),
+            max_bytes=settings.working_max_bytes,
             now=now,
         )
-    used = [memory.to_wire() for memory in turn.context.memories]
-    calls = record_runs(runs, message=turn.round.content if turn.round else "")
+    told = describe_unstored(turn, emotion=emotion.to_wire() if emotion else None, runs=runs)
     shown = [{**asdict(update), "id": str(update.id)} for update in updates]
     Turn.objects.create(
         assistant_message=message,
@@ -99,31 +103,26 @@ def close_turn(
         session_id=turn.session_id,
         user=turn.user,
         model=model[:MAX_MODEL_CHARS],
-        emotion=emotion.to_wire() if emotion else None,
-        strategy=turn.strategy.to_wire() if turn.strategy else None,
-        memories_used=[*without(used, "text"), *list_found(runs, recalled=[memory["id"] for memory in used])],
+        emotion=told["emotion"],
+        strategy=told["strategy"],
+        memories_used=[*without(told["memories_used"], "text"), *found],
         memory_updates=without(shown, "category", "key", "value"),
         commands=record_commands(commands, prompted=turn.commands),
-        tool_calls=calls,
+        tool_calls=_record_calls(turn, runs),
         layers=describe_layers(turn),
         sources=describe_sources(turn, analysis=analysis, working=working),
         timings=dict(timings),
         created_at=now,
     )
     result = {
-        "user_message": user_message_to_wire(
-            turn, status=MessageStatus.COMPLETE, emotion=emotion.primary if emotion else None
-        ),
+        **told,
+        "user_message": user_message_to_wire(turn, status=MessageStatus.COMPLETE, emotion=steering),
         "assistant_message": message_to_wire(message),
-        "emotion": emotion.to_wire() if emotion else None,
-        "strategy": turn.strategy.to_wire() if turn.strategy else None,
-        "memories_used": used,
         "memory_updates": shown,
         "commands": commands_to_wire(commands, user=turn.user),
-        "tool_calls": calls_to_wire(calls, texts=read_texts(runs)),
         "working_memory": working.to_wire() if working else None,
     }
-    if turn.settings.remembered_feedback:
+    if turn.given.settings.remembered_feedback:
         result["metadata"] = describe_remembered(shown)
     return result
 
@@ -150,8 +149,9 @@ def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = N
 def describe_unstored(
     turn: OpenTurn, *, emotion: Mapping[str, Any] | None, runs: Sequence[ToolRun] = ()
 ) -> dict[str, Any]:
-    """Return what is known of a turn that leaves nothing behind (T3: `store` false)."""
-    calls = record_runs(runs, message=turn.context.given.message)
+    """Return what is known of a turn before it is stored; all there is of one that leaves nothing behind (T3)."""
+    calls = _record_calls(turn, runs)
+    texts = {memory["id"]: memory["text"] for run in runs for memory in run.memories}
     return {
         "user_message": None,
         "assistant_message": None,
@@ -160,9 +160,13 @@ def describe_unstored(
         "memories_used": [memory.to_wire() for memory in turn.context.memories],
         "memory_updates": [],
         "commands": [],
-        "tool_calls": calls_to_wire(calls, texts=read_texts(runs)),
+        "tool_calls": calls_to_wire(calls, texts=texts),
         "working_memory": None,
     }
+
+
+def _record_calls(turn: OpenTurn, runs: Sequence[ToolRun]) -> list[dict[str, Any]]:
+    return record_runs(runs, message="" if turn.given.submitted else turn.given.message)
 
 
 def get_outcome(user: User, message: Message, *, now: datetime) -> dict[str, Any] | None:
@@ -180,8 +184,7 @@ def get_outcome(user: User, message: Message, *, now: datetime) -> dict[str, Any
 
 def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any]:
     """Return the stored turn that a message belongs to; its working memory is as it is now. `NotFound` without one."""
-    turn = get_turn(user, message_id)
-    settings = get_settings(user)
+    turn, settings = get_turn(user, message_id), get_settings(user)
     ttl_minutes = settings.working_ttl_minutes
     working = find_working_memory(user, turn.session_id, now=now, ttl_minutes=ttl_minutes) if turn.strategy else None
     result = turn_to_wire(turn, user=user, working=working)
@@ -190,59 +193,27 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
     return result
 
 
-def find_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any] | None:
-    """Return what `get_stored_turn` does, or None without such a turn."""
-    try:
-        return get_stored_turn(user, message_id, now=now)
-    except NotFound:
-        return None
-
-
 def _store_reply(
     turn: OpenTurn, *, reply_id: uuid.UUID, reply: str, emotion: str | None, stopped: bool, now: datetime
 ) -> Message:
-    if turn.round is not None and turn.round.alternates:
-        relayed = turn.client is not None and turn.client.relayed is not None
-        # The old reply's turn goes: a message has one.
-        Turn.objects.filter(user_message=turn.round.message_id).delete()
-        message, replaced = close_client_round(
-            opened=turn.round,
-            reply=reply,
-            emotion=emotion,
-            now=now,
-            remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
-            recorded=relayed,
-            reply_id=reply_id,
-            stopped=stopped,
-        )
-        if replaced:
-            delete_embeddings(message_ids=replaced)
-        return message
     if turn.round is None:
         return record_assistant_message(
             user=turn.user, session_id=turn.session_id, content=reply, now=now, message_id=reply_id
         )
-    remembers = turn.remembers and turn.strategy is not None and _says_something(turn)
-    return close_round(
-        opened=turn.round,
-        reply=reply,
-        emotion=emotion,
-        now=now,
-        remembers=remembers,
-        reply_id=reply_id,
-        stopped=stopped,
-    )
-
-
-def _says_something(turn: OpenTurn) -> bool:
-    """A message that only asks what is remembered says nothing to learn from."""
-    return turn.reply is None or bool(turn.commands)
-
-
-def keep_for_tools(turn: OpenTurn, *, now: datetime) -> None:
-    """Keep the message of a turn whose answer calls tools of the client; the reply comes with a later request (T3)."""
-    if turn.round is not None:
-        await_tools(opened=turn.round, now=now)
+    is_relayed = turn.relayed is not None
+    # A message that only asks what is remembered says nothing to learn from.
+    says_something = turn.reply is None or bool(turn.commands)
+    remembers = turn.remembers and (is_relayed or turn.strategy is not None) and says_something
+    given: Any = {"opened": turn.round, "reply": reply, "emotion": emotion, "now": now, "remembers": remembers}
+    given |= {"recorded": is_relayed, "reply_id": reply_id, "stopped": stopped}
+    if not turn.round.alternates:
+        return close_round(**given)
+    # The old reply's turn goes: a message has one.
+    Turn.objects.filter(user_message=turn.round.message_id).delete()
+    message, replaced = close_client_round(**given)
+    if replaced:
+        delete_embeddings(message_ids=replaced)
+    return message
 
 
 def _store_entries(
@@ -261,7 +232,7 @@ def _store_entries(
             message_text=message,
             said=_join_said(turn, message),
             others=_join_others(turn, runs),
-            auto_accept_confidence=turn.settings.auto_accept_confidence,
+            auto_accept_confidence=turn.given.settings.auto_accept_confidence,
             now=now,
         )
 

@@ -20,15 +20,15 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.read import TurnInput
+from apps.chat.context.read import TurnInput, say_memory
 from apps.chat.context.types import ATOMIC, LONG_TERM, RecalledMemory
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
 from apps.conversations.sessions import lock_session
 from apps.conversations.types import OpenRound
 from apps.core.errors import NotFound
-from apps.core.text.clean import estimate_tokens, readable_text
-from apps.core.text.commands import Command, CommandKind
+from apps.core.text.clean import estimate_tokens
+from apps.core.text.commands import CommandKind
 from apps.core.text.segment import holds_chinese
 from apps.memory import kinds as memory_kinds
 from apps.memory.commands import (
@@ -39,31 +39,25 @@ from apps.memory.commands import (
     name_operation,
     run_commands,
 )
-from apps.memory.models import LongTermMemory
 from apps.profile.services import get_user_profile
 
+# Memories that a model may end for one message: more are for the person to choose from.
 MAX_CHOSEN = 5
-"""Memories that a model may end for one message: more are for the person to choose from."""
-
+# What the texts may take that the prompt lists under one outcome.
 MAX_ACTION_TOKENS = 1_000
-"""Of the texts that the prompt lists as stored, or as forgotten."""
-
+# Candidates of one request: those that the model named, and those that were only recalled.
 MAX_SHOWN, MAX_RECALLED = 10, 3
-"""Candidates of one request: those that the model named, and those that were only recalled."""
-
 _KINDS = (LONG_TERM, ATOMIC)
-
+# The keys of the block `memory_actions`, in order.
 _ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, Outcome.NOT_FOUND)
-"""The keys of the block `memory_actions`, in order."""
 
 
-def run_message_commands(
-    given: TurnInput, *, opened: OpenRound, commands: Sequence[Command]
-) -> Sequence[CommandResult]:
+def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[CommandResult]:
     """Carry out what a stored message asks to remember and to forget; run again for a retry, it does nothing twice.
 
     Raises `NotFound` when the session was deleted meanwhile.
     """
+    commands = given.asked.commands
     if all(command.kind is CommandKind.LIST for command in commands):
         return ()
     with transaction.atomic():
@@ -90,15 +84,15 @@ def forget_candidate(*, user: User, message_id: uuid.UUID, memory_id: uuid.UUID,
     turn = get_turn(user, message_id)
     lock_session(user=user, session_id=turn.session_id)
     turn = Turn.objects.select_for_update(of=("self",)).get(pk=turn.pk)
-    for at, item in enumerate(turn.commands):
-        if str(memory_id) in item["unclear"]:
-            operation = name_operation(turn.pk, f"candidate {memory_id}")
-            result = forget_chosen(
-                user=user, memory_ids=[memory_id], said=item["said"], operation=operation, now=now, whole=True
-            )
-            if result.status is not Outcome.FORGOTTEN:
-                break
-            turn.commands = record_choice(turn.commands, at=at, result=result, chosen=memory_id)
+    item = next((item for item in turn.commands if str(memory_id) in item["unclear"]), None)
+    if item is not None:
+        operation = name_operation(turn.pk, f"candidate {memory_id}")
+        result = forget_chosen(
+            user=user, memory_ids=[memory_id], said=item["said"], operation=operation, now=now, whole=True
+        )
+        if result.status is Outcome.FORGOTTEN:
+            item["unclear"].remove(str(memory_id))
+            turn.commands.append(_record(result, prompted=Outcome.LEFT_OUT))  # the prompt knew nothing of it
             turn.save(update_fields=["commands"])
             return
     raise NotFound("This memory is not one that the message may have meant.")
@@ -109,18 +103,20 @@ def describe_actions(results: Iterable[CommandResult]) -> dict[str, Any]:
 
     Of very many only the first; `not_listed` counts the others.
     """
-    found: dict[str, list[str]] = {str(outcome): [] for outcome in _ACTIONS}
+    found: dict[str, dict[str, None]] = {str(outcome): {} for outcome in _ACTIONS}
     for result in results:
         if result.status in _ACTIONS:
-            found[result.status] += [result.said] if result.status is Outcome.NOT_FOUND else result.texts
-    actions: dict[str, Any] = {}
-    for name, texts in found.items():
-        if texts:
-            actions[name] = _list_first(list(dict.fromkeys(texts)))
-    missing = {name: len(set(found[name])) - len(shown) for name, shown in actions.items()}
+            found[result.status] |= dict.fromkeys(list_texts(result))
+    actions: dict[str, Any] = {name: _list_first(list(texts)) for name, texts in found.items() if texts}
+    missing = {name: len(found[name]) - len(shown) for name, shown in actions.items()}
     if any(missing.values()):
         actions["not_listed"] = {name: count for name, count in missing.items() if count}
     return actions
+
+
+def list_texts(result: CommandResult) -> Sequence[str]:
+    """Return what was stored or forgotten; of what was not found, the words of the message."""
+    return list(filter(None, [result.said])) if result.status is Outcome.NOT_FOUND else result.texts
 
 
 def _list_first(texts: Sequence[str]) -> list[str]:
@@ -205,16 +201,6 @@ def record_commands(results: Sequence[CommandResult], *, prompted: Sequence[Comm
     return [_record(result, prompted=status) for result, status in zip(results, statuses, strict=True)]
 
 
-def record_choice(
-    kept: Sequence[Mapping[str, Any]], *, at: int, result: CommandResult, chosen: uuid.UUID
-) -> list[dict[str, Any]]:
-    """Return what is kept after the person chose, of what the command `at` may mean, what to forget."""
-    changed = [dict(item) for item in kept]
-    changed[at]["unclear"] = [memory_id for memory_id in changed[at]["unclear"] if memory_id != str(chosen)]
-    # The prompt knew nothing of it.
-    return [*changed, _record(result, prompted=Outcome.LEFT_OUT)]
-
-
 def _record(result: CommandResult, *, prompted: Outcome) -> dict[str, Any]:
     return {
         "kind": str(result.kind),
@@ -233,26 +219,21 @@ def restore_prompted(kept: Sequence[Mapping[str, Any]], *, user: User, texts: Ma
     return [replace(result, status=Outcome(item["prompted"])) for result, item in zip(results, kept, strict=True)]
 
 
-def read_commands_now(kept: Sequence[Mapping[str, Any]], *, user: User) -> list[CommandResult]:
-    """Return the results with what has become of them since: undone, accepted, deleted."""
-    ids = {uuid.UUID(memory_id) for item in kept for memory_id in item["memory_ids"]}
-    rows = memory_kinds.ATOMIC.by_ids(user, ids) if ids else {}
+def describe_commands(turn: Turn) -> list[dict[str, Any]]:
+    """Return a stored turn's commands on the wire, with what has become of them since: undone, accepted, deleted."""
+    ids = {uuid.UUID(memory_id) for item in turn.commands for memory_id in item["memory_ids"]}
+    rows = memory_kinds.ATOMIC.by_ids(turn.user, ids) if ids else {}
     texts = {str(memory_id): row.content for memory_id, row in rows.items()}
     results = []
-    for item in kept:
-        result = _restore(item, user=user, texts=texts)
-        statuses = {rows[memory_id].status for memory_id in result.memory_ids if memory_id in rows}
-        if result.status in (Outcome.STORED, Outcome.WAITING) and statuses:
-            result = replace(result, status=_update_status(result.status, statuses))
+    for item in turn.commands:
+        result = _restore(item, user=turn.user, texts=texts)
+        now = {rows[memory_id].status for memory_id in result.memory_ids if memory_id in rows}
+        if result.status in (Outcome.STORED, Outcome.WAITING) and now == {"rejected"}:
+            result = replace(result, status=Outcome.UNDONE)
+        elif result.status is Outcome.WAITING and now and "pending" not in now:
+            result = replace(result, status=Outcome.STORED)
         results.append(result)
-    return results
-
-
-def _update_status(status: Outcome, statuses: set[str]) -> Outcome:
-    """What was stored is undone where it was turned down, and no longer waits where it was accepted."""
-    if statuses == {"rejected"}:
-        return Outcome.UNDONE
-    return Outcome.STORED if status is Outcome.WAITING and "pending" not in statuses else status
+    return commands_to_wire(results, user=turn.user)
 
 
 def _restore(item: Mapping[str, Any], *, user: User, texts: Mapping[str, str]) -> CommandResult:
@@ -273,11 +254,6 @@ def _restore(item: Mapping[str, Any], *, user: User, texts: Mapping[str, str]) -
     )
 
 
-def describe_commands(turn: Turn) -> list[dict[str, Any]]:
-    """Return a stored turn's commands on the wire, with what has become of them since."""
-    return commands_to_wire(read_commands_now(turn.commands, user=turn.user), user=turn.user)
-
-
 def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[dict[str, Any]]:
     """Return the results on the wire; memories that may be meant with their texts."""
     unclear = {memory_id for result in results for memory_id in result.unclear}
@@ -286,7 +262,7 @@ def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[di
         {
             "kind": str(result.kind),
             "status": str(result.status),
-            "texts": list(filter(None, [result.said])) if result.status is Outcome.NOT_FOUND else list(result.texts),
+            "texts": list(list_texts(result)),
             "operation": str(result.operation) if result.operation else None,
             "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
             "unclear": [known[memory_id] for memory_id in result.unclear if memory_id in known],
@@ -297,19 +273,16 @@ def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[di
 
 def _read_candidates(user: User, ids: set[uuid.UUID]) -> dict[uuid.UUID, dict[str, str]]:
     """The active memories of these IDs, of both kinds."""
-    found = {
-        key: {"id": str(key), "kind": "long_term", "text": f"{row.key}: {readable_text(row.value)}"}
-        for key, row in memory_kinds.LONG_TERM.by_ids(user, ids).items()
+    return {
+        row.id: {"id": str(row.id), "kind": str(kind.name), "text": say_memory(row)}
+        for kind in (memory_kinds.LONG_TERM, memory_kinds.ATOMIC)
+        for row in kind.by_ids(user, ids).values()
         if row.status == "active"
     }
-    for key, row in memory_kinds.ATOMIC.by_ids(user, ids).items():
-        if row.status == "active":
-            found[key] = {"id": str(key), "kind": "atomic", "text": row.content}
-    return found
 
 
+# Memories of each kind that the reply lists; the panel shows them all.
 LISTED = 50
-"""Memories of each kind that the reply lists; the panel shows them all."""
 
 _DONE = {
     Outcome.STORED: gettext_lazy("Stored: %(text)s"),
@@ -352,7 +325,7 @@ def compose_memory_list_reply(given: TurnInput, *, results: Sequence[CommandResu
 def _list_done(result: CommandResult) -> Iterator[str]:
     if result.status not in _DONE:
         return
-    for text in [result.said] if result.status is Outcome.NOT_FOUND else result.texts[:LISTED]:
+    for text in list_texts(result)[:LISTED]:
         yield _DONE[result.status] % {"text": text}
 
 
@@ -364,10 +337,10 @@ def _list_profile(user: User) -> Iterator[str]:
 
 
 def _list_long_term(user: User) -> Iterator[str]:
-    active = memory_kinds.LONG_TERM.rows(user).filter(status="active")
+    active = memory_kinds.LONG_TERM.active(user)
     shown = list(active[:LISTED])
     for category, title in _CATEGORIES.items():
-        lines = [_mark(_describe(memory), muted=memory.muted) for memory in shown if memory.category == category]
+        lines = [_mark(say_memory(memory), muted=memory.muted) for memory in shown if memory.category == category]
         if lines:
             yield _write_group(str(title), lines)
     if len(shown) == LISTED:
@@ -375,7 +348,7 @@ def _list_long_term(user: User) -> Iterator[str]:
 
 
 def _list_atomic(user: User, settings: MemorySettings) -> Iterator[str]:
-    active = memory_kinds.ATOMIC.rows(user).filter(status="active").order_by("-timestamp", "-id")
+    active = memory_kinds.ATOMIC.active(user).order_by("-timestamp", "-id")
     shown = list(active[:LISTED])
     days = groupby(shown, key=lambda memory: memory.timestamp.astimezone(settings.zone).date())
     for at, (day, memories) in enumerate(days):
@@ -396,10 +369,6 @@ def _count_more(count: int, *, page: str) -> Iterator[str]:
 
 def _mark(text: str, *, muted: bool) -> str:
     return f"{text} {_('(muted)')}" if muted else text
-
-
-def _describe(memory: LongTermMemory) -> str:
-    return f"{memory.key}: {readable_text(memory.value)}"
 
 
 def _write_group(title: str, lines: Sequence[str]) -> str:

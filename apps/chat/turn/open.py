@@ -19,14 +19,13 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.read import TurnInput, choose_strategy, embed_message, read_context
+from apps.chat.context.read import TurnInput, embed_message, read_context
 from apps.chat.context.types import ClientLine, ClientPrompt, Context, ContextInput, Form
-from apps.chat.emotions import StrategyTable
 from apps.chat.models import Edit
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.commands import compose_memory_list_reply, describe_actions, run_message_commands
-from apps.chat.turn.tool_use.offering import offer_tools
+from apps.chat.turn.tools import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.conversations.attachments import attach, move_attachments
 from apps.conversations.histories import find_session, open_client_round, open_round_again
@@ -34,77 +33,56 @@ from apps.conversations.rounds import fail_round, get_window, open_round, reopen
 from apps.conversations.sessions import bring_back, create_session, get_message, get_session, replace_from
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import NotFound, TooLarge
-from apps.core.llm.client import ChosenModel, choose_chat_model
+from apps.core.llm.client import choose_chat_model
 from apps.memory.changes.undo import restore_retracted, retract_learned
 from apps.memory.commands import CommandResult
+from apps.memory.recall.both import RecalledMemories
 from apps.memory.vectors.messages import delete_embeddings
 from apps.memory.working.archive import archive_working_memory
 from apps.memory.working.sessions import WorkingMemorySnapshot, count_turn, find_working_memory, record_form
+from apps.memory.working.variables import Variables
 
 
-@dataclass(frozen=True, slots=True)
-class _Setup:
-    """What a turn is opened under. `start`: when that began, as `time.perf_counter` says it."""
-
-    user: User
-    settings: MemorySettings
-    table: StrategyTable
-    now: datetime
-    start: float
-
-    def archive(self, session_id: uuid.UUID) -> None:
-        """Archive a working memory that has expired: the sweep may not have come by yet, and a new one follows (W4)."""
-        if self.settings.working_archive:
-            archive_working_memory(user=self.user, session_id=session_id, now=self.now)
-
-    def count(self, session_id: uuid.UUID, *, again: bool = False) -> WorkingMemorySnapshot | None:
-        """Count a message in working memory, None without the memory system.
-
-        `again`: only where what counted it at first has expired since; then it is the first one of the new (W4).
-        """
-        if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
-            return None
-        ttl_minutes, working = self.settings.working_ttl_minutes, None
-        if again:
-            working = find_working_memory(self.user, session_id, now=self.now, ttl_minutes=ttl_minutes)
-        return working or count_turn(user=self.user, session_id=session_id, now=self.now, ttl_minutes=ttl_minutes)
-
-    def make_input(
-        self, session_id: uuid.UUID, message: str, *, working: WorkingMemorySnapshot | None, **others: Any
-    ) -> TurnInput:
-        """Return what the turn starts from; `others`: further fields of it."""
-        return TurnInput(
-            user=self.user,
-            session_id=session_id,
-            message=message,
-            settings=self.settings,
-            table=self.table,
-            now=self.now,
-            working=working,
-            strategy=choose_strategy(working, table=self.table),
-            **others,
-        )
-
-    def continue_round(
-        self, opened: OpenRound, window: Window, working: WorkingMemorySnapshot | None, **others: Any
-    ) -> TurnInput:
-        """Return what the turn of a stored message starts from."""
-        return self.make_input(
-            opened.session_id,
-            opened.content,
-            working=working,
-            window=window,
-            recalls=not opened.temporary,
-            said_at=opened.create_time,
-            model=opened.model,
-            **others,
-        )
-
-
-def _set_up(user: User, now: datetime) -> _Setup:
-    start = time.perf_counter()
+def _begin(user: User, now: datetime) -> TurnInput:
+    """Return what every turn of a person starts from; what is said comes to it."""
+    started = time.perf_counter()
     settings, table = get_turn_configuration(user)
-    return _Setup(user, settings, table, now, start)
+    return TurnInput(user=user, settings=settings, table=table, now=now, started=started)
+
+
+def _archive(given: TurnInput, session_id: uuid.UUID) -> None:
+    """Archive a working memory that has expired: the sweep may not have come by yet, and a new one follows (W4)."""
+    if given.settings.working_archive:
+        archive_working_memory(user=given.user, session_id=session_id, now=given.now)
+
+
+def _find_working(given: TurnInput, session_id: uuid.UUID) -> WorkingMemorySnapshot | None:
+    if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
+        return None
+    ttl_minutes = given.settings.working_ttl_minutes
+    return find_working_memory(given.user, session_id, now=given.now, ttl_minutes=ttl_minutes)
+
+
+def _count(given: TurnInput, session_id: uuid.UUID) -> WorkingMemorySnapshot | None:
+    """Count a message in working memory; None without the memory system."""
+    if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
+        return None
+    ttl_minutes = given.settings.working_ttl_minutes
+    return count_turn(user=given.user, session_id=session_id, now=given.now, ttl_minutes=ttl_minutes)
+
+
+def _hear(given: TurnInput, opened: OpenRound, window: Window, working: WorkingMemorySnapshot | None) -> TurnInput:
+    """Return what the turn of a stored message starts from."""
+    return replace(
+        given,
+        session_id=opened.session_id,
+        message=opened.content,
+        window=window,
+        working=working,
+        recalls=not opened.temporary,
+        said_at=opened.create_time,
+        model=opened.model,
+    )
 
 
 def open_message_turn(
@@ -125,16 +103,15 @@ def open_message_turn(
     `attachments`: files that are sent with it. `instead_of`: a message whose files it takes over. Raises `NotFound`
     without the session, `AlreadySent` when the idempotency key was used before, `InvalidInput` about a file.
     """
-    setup = _set_up(user, now)
-    setup.archive(session_id)
-    wait_for_embedding = None
+    given = _begin(user, now)
+    _archive(given, session_id)
     with transaction.atomic():
         opened, window = open_round(
             user=user,
             session_id=session_id,
             content=content,
             idempotency_key=idempotency_key,
-            window_limit=setup.settings.context_limit,
+            window_limit=given.settings.context_limit,
             said_at=said_at or now,
             now=now,
             lease=_lease(),
@@ -143,11 +120,11 @@ def open_message_turn(
             attach(user=user, session_id=session_id, message_id=opened.message_id, attachment_ids=attachments)
         if instead_of is not None:
             move_attachments(user=user, before=[instead_of], after=opened.message_id)
-        given = setup.continue_round(opened, window, setup.count(session_id))
-        if given.strategy and given.strategy.use_memory and given.recalls:
+        given = _hear(given, opened, window, _count(given, session_id))
+        if given.uses_memory:
             # Now: it takes as long as all that is read before recall.
-            wait_for_embedding = embed_message(content, said=given.said)
-    return _prepare(replace(given, wait_for_embedding=wait_for_embedding), opened=opened, start=setup.start)
+            given = replace(given, wait_for_embedding=embed_message(content, said=given.said))
+    return _prepare(given, opened=opened)
 
 
 def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
@@ -155,10 +132,10 @@ def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Open
 
     Raises `NotFound` without the message, `Conflict` when it has not failed.
     """
-    setup = _set_up(user, now)
-    if setup.settings.working_archive:
-        setup.archive(get_message(user, message_id).session_id)
-    return _take_up(setup, partial(reopen_round, message_id=message_id))
+    given = _begin(user, now)
+    if given.settings.working_archive:
+        _archive(given, get_message(user, message_id).session_id)
+    return _take_up(given, partial(reopen_round, message_id=message_id))
 
 
 def open_another_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
@@ -167,19 +144,20 @@ def open_another_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Op
     `message_id`: of the message or of its reply. What was learned from the message stays as it is. Raises `NotFound`
     without it, `Conflict` where it is not the newest one or has no reply.
     """
-    setup = _set_up(user, now)
+    given = _begin(user, now)
     message = get_message(user, message_id)
-    return _take_up(setup, partial(open_round_again, message_id=message.reply_to_id or message.id))
+    return _take_up(given, partial(open_round_again, message_id=message.reply_to_id or message.id))
 
 
-def _take_up(setup: _Setup, take: Callable[..., OpenRound]) -> OpenTurn:
+def _take_up(given: TurnInput, take: Callable[..., OpenRound]) -> OpenTurn:
     """Prepare the reply to a message that is stored already; `take` takes it up."""
     with transaction.atomic():
-        opened = take(user=setup.user, now=setup.now, lease=_lease())
-        working = setup.count(opened.session_id, again=True)
-    limit = setup.settings.context_limit
-    window = get_window(setup.user, opened.session_id, limit=limit, before=opened.position)
-    return _prepare(setup.continue_round(opened, window, working), opened=opened, start=setup.start)
+        opened = take(user=given.user, now=given.now, lease=_lease())
+        # Where what counted it at first has expired since, it is the first message of a new one (W4).
+        working = _find_working(given, opened.session_id) or _count(given, opened.session_id)
+    limit = given.settings.context_limit
+    window = get_window(given.user, opened.session_id, limit=limit, before=opened.position)
+    return _prepare(_hear(given, opened, window, working), opened=opened)
 
 
 def open_form_turn(
@@ -189,19 +167,20 @@ def open_form_turn(
 
     Raises `NotFound` without the session, `TooLarge` when the form does not fit (W5).
     """
-    setup = _set_up(user, now)
+    given = _begin(user, now)
     session = get_session(user, session_id)
-    setup.archive(session_id)
-    given = setup.make_input(
-        session_id,
-        FORM_SUBMITTED,
+    _archive(given, session_id)
+    given = replace(
+        given,
+        session_id=session_id,
+        message=FORM_SUBMITTED,
         working=record_form(user=user, session_id=session_id, title=title, fields=fields, now=now),
-        window=get_window(user, session_id, limit=setup.settings.context_limit),
+        window=get_window(user, session_id, limit=given.settings.context_limit),
         recalls=not session.temporary,
         model=session.model,
         submitted=Form(title=title, fields=fields),
     )
-    return _prepare(given, opened=None, start=setup.start)
+    return _prepare(given, opened=None)
 
 
 def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: ClientRequest, now: datetime) -> OpenTurn:
@@ -211,11 +190,10 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
     Of a request that is not to be stored memories are read, and nothing is stored, counted or learned.
     Raises `NotFound` without the session, `TooLarge` for a message that is too long to be stored.
     """
-    setup, message = _set_up(user, now), request.given.message
+    given, message = _begin(user, now), request.given.message
     if not request.stored:
-        client = _make_prompt(request, lines=())
-        given = setup.make_input(uuid.uuid4(), message, working=None, client=client)
-        return _prepare(given, opened=None, start=setup.start, request=request)
+        given = replace(given, message=message, client=_make_prompt(request, lines=()))
+        return _prepare(given, opened=None, request=request)
     if len(message) > MAX_CONTENT_CHARS:
         raise TooLarge(f"The message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
     embeds, wait_for_embedding = django_settings.USE_MEMORY_EMOTION_SYSTEM, None
@@ -223,13 +201,13 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
         wait_for_embedding = embed_message(message, said=[line.content for line in request.given.before])
     if session_id is None:
         session_id = find_session(user=user, given=request.given, now=now) or create_session(user=user).id
-    setup.archive(session_id)
+    _archive(given, session_id)
     with transaction.atomic():
         found, branch = open_client_round(
             user=user,
             session_id=session_id,
             given=request.given,
-            window_limit=setup.settings.context_limit,
+            window_limit=given.settings.context_limit,
             now=now,
             lease=_lease(),
         )
@@ -238,15 +216,11 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
             wait_for_embedding = embed_message(message, said=said)
         if branch.replaced:
             delete_embeddings(message_ids=branch.replaced)
-        working = setup.count(session_id, again=branch.asked is not None)
-    given = setup.continue_round(
-        found.opened,
-        found.window,
-        working,
-        client=_make_prompt(request, lines=found.lines),
-        wait_for_embedding=wait_for_embedding,
-    )
-    return _prepare(given, opened=found.opened, start=setup.start, request=request)
+        working = _find_working(given, session_id) if branch.asked else None
+        given = _hear(given, found.opened, found.window, working or _count(given, session_id))
+    client = _make_prompt(request, lines=found.lines)
+    given = replace(given, client=client, wait_for_embedding=wait_for_embedding)
+    return _prepare(given, opened=found.opened, request=request)
 
 
 def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -> ClientPrompt:
@@ -261,28 +235,7 @@ def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -
     )
 
 
-def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
-    """Return the context that `message` would get now; stores and counts nothing."""
-    session = get_session(user, session_id)
-    setup = _set_up(user, now)
-    working = None
-    if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-        ttl_minutes = setup.settings.working_ttl_minutes
-        working = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes)
-    given = setup.make_input(
-        session_id,
-        message,
-        working=working,
-        window=get_window(user, session_id, limit=setup.settings.context_limit),
-        recalls=not session.temporary,
-        model=session.model,
-    )
-    return read_context(given, tools=_offer(given, choose_chat_model(preferred=session.model), writes=given.recalls))
-
-
-def _prepare(
-    given: TurnInput, *, opened: OpenRound | None, start: float, request: ClientRequest | None = None
-) -> OpenTurn:
+def _prepare(given: TurnInput, *, opened: OpenRound | None, request: ClientRequest | None = None) -> OpenTurn:
     """Do what the message tells the memory, then build the prompt, or compose the reply that needs none (L9).
 
     `opened`: the stored message, None where none is; it fails where this does.
@@ -293,52 +246,34 @@ def _prepare(
     reply = None
     try:
         chosen = choose_chat_model(asked=request.model if request else "", preferred=given.model)
-        asked = given.read_commands()
         if opened is not None and remembers and given.strategy is not None:
             # Before the prompt is built: it says what was done, and recalls what was just stored.
-            commands = run_message_commands(given, opened=opened, commands=asked.commands)
+            commands = run_message_commands(given, opened=opened)
         reading = time.perf_counter()
-        if opened is not None and given.strategy is not None and not relayed and asked.only_list:
+        if opened is not None and given.strategy is not None and not relayed and given.asked.only_list:
             reply = compose_memory_list_reply(given, results=commands)
             context = _make_unsent(given)
         else:
-            tools = _offer(given, chosen, writes=remembers)
             context = read_context(
                 given,
-                asked=asked,
                 actions=describe_actions(commands),
                 candidates=[memory_id for command in commands for memory_id in command.unclear],
-                tools=tools,
+                tools=offer_tools(given, writes=remembers, chosen=chosen),
             )
     except Exception:
         if opened is not None:
             fail_round(opened=opened)
         raise
     return OpenTurn(
-        user=given.user,
-        session_id=given.session_id,
+        given=given,
         round=opened,
-        settings=given.settings,
-        table=given.table,
-        strategy=None if relayed else given.strategy,
-        working=given.working,
         context=context,
         chosen=chosen,
         remembers=remembers,
-        opened_at=given.now,
-        opening={"opening_ms": milliseconds_since(start), "context_ms": milliseconds_since(reading)},
+        opening={"opening_ms": milliseconds_since(given.started), "context_ms": milliseconds_since(reading)},
         commands=commands,
         reply=reply,
         client=request,
-    )
-
-
-def _offer(given: TurnInput, chosen: ChosenModel, *, writes: bool) -> tuple[str, ...]:
-    """The tools that the model may call; none where a client's own request is passed on (T3)."""
-    if given.client is not None and given.client.relayed:
-        return ()
-    return offer_tools(
-        settings=given.settings, strategy=given.strategy, reads=given.recalls, writes=writes, chosen=chosen
     )
 
 
@@ -361,6 +296,51 @@ def milliseconds_since(start: float) -> float:
 
 def _lease() -> timedelta:
     return timedelta(seconds=django_settings.TURN_LEASE_SECONDS)
+
+
+def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str = "", now: datetime) -> TurnInput:
+    """Read where a message would be said, and store and count nothing.
+
+    `session_id` None: in a session that does not exist yet. `topic`, unless blank, takes the place of the one that the
+    session has (K7). Raises `NotFound` for a session that is not theirs.
+    """
+    session = None if session_id is None else get_session(user, session_id)
+    stage = _begin(user, now)
+    if session is not None:
+        stage = replace(
+            stage,
+            session_id=session.id,
+            window=get_window(user, session.id, limit=stage.settings.context_limit),
+            working=_find_working(stage, session.id),
+            recalls=not session.temporary,
+            model=session.model,
+        )
+    if topic.strip():
+        working = stage.working or WorkingMemorySnapshot(
+            session_id=stage.session_id,
+            current_topic=None,
+            variables=Variables(),
+            turn_count=1,
+            last_emotion=None,
+            created_at=now,
+            updated_at=now,
+            revision=0,
+        )
+        stage = replace(stage, working=replace(working, current_topic=topic.strip()))
+    return stage
+
+
+def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
+    """Return the context that `message` would get now; stores and counts nothing."""
+    given = replace(set_stage(user=user, session_id=session_id, now=now), message=message)
+    return read_context(given, tools=offer_tools(given, writes=given.recalls))
+
+
+def try_context(*, message: str, stage: TurnInput, settings: MemorySettings, recalled: RecalledMemories) -> Context:
+    """Return the context that `message` would get on this stage under `settings`, which `recalled` is for, too."""
+    window = get_window(stage.user, stage.session_id, limit=settings.context_limit)
+    given = replace(stage, message=message, settings=settings, window=window)
+    return read_context(given, recalled=recalled, tools=offer_tools(given, writes=given.recalls))
 
 
 @dataclass(frozen=True, slots=True)

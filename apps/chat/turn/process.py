@@ -1,11 +1,8 @@
-"""The turns of this process: known to the next one should it be killed (C6), and to be stopped from every other.
+"""The open turns of this process, known to the next one should it be killed (C6).
 
 Each process has a file, locked for as long as it lives: the kernel gives the lock back however it ends. Once it is
 free, nobody answers what the file names. On another machine, or without a disk to write to, the leases of the messages
 run out instead.
-
-A turn is stopped in whichever process it runs. Another process leaves a mark in the shared cache, at which every
-process with turns under way looks twice a second. Without the cache, a turn of another process runs to its end.
 """
 
 from __future__ import annotations
@@ -14,25 +11,21 @@ import asyncio
 import atexit
 import fcntl
 import uuid
-from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO
 
 import structlog
 from django.conf import settings
-from django.core.cache import cache
 
 from apps.conversations.rounds import fail_rounds
 from apps.conversations.types import OpenRound
 from apps.core.db import in_database
 
 logger = structlog.get_logger(__name__)
-
+# How often failing what was left is tried while the database is away.
 SECONDS_BETWEEN_ATTEMPTS = 2.0
-"""How often failing what was left is tried while the database is away."""
-
+# A message, and the number of the attempt to answer it.
 Entry = tuple[uuid.UUID, int]
-"""A message, and the number of the attempt to answer it."""
 
 
 class Journal:
@@ -126,74 +119,3 @@ def get_folder() -> Path:
 
 journal = Journal(get_folder())
 atexit.register(journal.close)
-
-
-SECONDS_BETWEEN_LOOKS: Final = 0.4
-"""So that a stop takes less than a second, wherever it arrives."""
-
-MARK_KEPT_SECONDS: Final = 5.0
-"""The same message may be answered again soon, and that turn is not to be stopped by what was meant for this one."""
-
-
-class Stoppable(Protocol):
-    """A turn under way."""
-
-    def stop(self) -> None:
-        """End the model's answer here."""
-
-
-_turns: dict[uuid.UUID, Stoppable] = {}  # by the message they answer
-_looking: set[asyncio.Task[None]] = set()
-
-
-def add_stoppable(message_id: uuid.UUID, turn: Stoppable) -> None:
-    """From now until `remove_stoppable`, this turn can be stopped from every process."""
-    _turns[message_id] = turn
-    if not any(task.get_loop() is asyncio.get_running_loop() for task in _looking):
-        task = asyncio.get_running_loop().create_task(_look_for_marks())
-        _looking.add(task)
-        task.add_done_callback(_looking.discard)
-
-
-def remove_stoppable(message_id: uuid.UUID, turn: Stoppable) -> None:
-    """The turn is over; another one of the same message stays."""
-    if _turns.get(message_id) is turn:
-        del _turns[message_id]
-
-
-async def stop_turn(message_id: uuid.UUID) -> None:
-    """Have the turn that answers this message end here, if there is one. What has come of the reply is kept (C6)."""
-    turn = _turns.get(message_id)
-    if turn is not None:
-        turn.stop()
-        return
-    try:
-        await in_database(cache.set, _mark(message_id), "1", MARK_KEPT_SECONDS)
-    except Exception as error:  # whatever the cache raises: nothing is lost, the reply goes on
-        logger.warning("turn.not_stopped", message_id=str(message_id), cause=type(error).__name__)
-
-
-async def _look_for_marks() -> None:
-    while _turns:
-        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
-        try:
-            marked = await in_database(_take_marks, list(_turns))
-        except Exception as error:  # as above
-            logger.warning("stops_not_seen", cause=type(error).__name__)
-            continue
-        for message_id in marked:
-            if turn := _turns.get(message_id):
-                turn.stop()
-
-
-def _take_marks(message_ids: Iterable[uuid.UUID]) -> list[uuid.UUID]:
-    """Return which of these messages are marked, and remove their marks."""
-    keys = {_mark(message_id): message_id for message_id in message_ids}
-    found = list(cache.get_many(keys))
-    if found:
-        cache.delete_many(found)
-    return [keys[key] for key in found]
-
-
-def _mark(message_id: uuid.UUID) -> str:
-    return f"stop.{message_id}"

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,31 +16,34 @@ from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
 from apps.chat.context.build import assemble
-from apps.chat.context.types import ATOMIC, MESSAGE, ClientPrompt
+from apps.chat.context.read import say_memory
+from apps.chat.context.types import ATOMIC, LONG_TERM, MESSAGE
 from apps.chat.models import Turn
 from apps.chat.prompts import NO_ANALYSIS, Analysis
 from apps.chat.turn.commands import DELETED, describe_commands
-from apps.chat.turn.tool_use.record import calls_to_wire, list_recalled
+from apps.chat.turn.tools import Outcome, ToolRun
 from apps.chat.turn.types import OpenTurn
 from apps.conversations.models import Message
 from apps.conversations.rounds import read_rounds
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.clean import readable_text
+from apps.core.text.fold import fold
+from apps.core.text.keywords import match_words
+from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import cut_client_blocks
 from apps.memory import kinds as memory_kinds
 from apps.memory.keyed import Action
 from apps.memory.recall.rounds import cut_round
 from apps.memory.working.sessions import WorkingMemorySnapshot
 
+# The answer of a turn that composed its reply itself: no model was asked (L9).
 COMPOSED = "composed"
-"""The answer of a turn that composed its reply itself: no model was asked (L9)."""
 
 
+# What stands in a rebuilt prompt for a client's system messages, which are the application's and not the person's.
 NOT_KEPT = "(instructions of the application, not kept)"
-"""What stands in a rebuilt prompt for a client's system messages, which are the application's and not the person's."""
-
+# 128 bits: what is compared with it was made by us.
 DIGEST_CHARS = 32
-"""128 bits: what is compared with it was made by us."""
 
 
 def describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:
@@ -77,35 +81,30 @@ def describe_sources(
     """
     given = turn.context.given
     return {
-        "opened_at": turn.opened_at.astimezone(UTC).isoformat(),
+        "opened_at": _write(turn.given.now),
         "now": given.now.isoformat(),
-        "zone": turn.settings.timezone,
+        "zone": turn.given.settings.timezone,
         "budget": given.budget,
         "context_limit": given.context_limit,
-        "settings": turn.settings.model_dump(mode="json", exclude_defaults=True),
+        "settings": turn.given.settings.model_dump(mode="json", exclude_defaults=True),
         "emotions": list(given.emotions),
         "profile": given.profile.version if given.profile else None,
         "entries": {case.id: len(case.entries) for case in given.cases},
         "days": {note.id: note.day.isoformat() for note in given.session_notes},
-        "working": _describe_working(turn.working),
+        "working": _describe_working(turn.given.working),
         "working_after": _describe_working(working),
         "cut": [{"kind": cut.kind, "tokens": cut.tokens, "refs": list(cut.refs)} for cut in turn.context.cut],
         "answer": _describe_answer(turn, analysis),
         "everything": given.everything,
         "temporary": given.temporary,
         "tools": list(given.tools),
-        "files": [{"id": file.id, "chars": len(file.text)} for file in given.files],
-        "client": _describe_client(given.client),
-    }
-
-
-def _describe_client(client: ClientPrompt | None) -> dict[str, bool] | None:
-    if client is None:
-        return None
-    return {
-        "instructions": bool(client.instructions),
-        "history": client.history is not None,
-        "relayed": client.relayed,
+        "files": [{"id": str(file.id), "chars": len(file.text)} for file in given.files],
+        "client": given.client
+        and {
+            "instructions": bool(given.client.instructions),
+            "history": given.client.history is not None,
+            "relayed": given.client.relayed,
+        },
     }
 
 
@@ -140,8 +139,8 @@ def _write(time: datetime) -> str:
     return time.astimezone(UTC).isoformat()
 
 
+# One for all messages: to make its fields takes far longer than to use them.
 _MESSAGES = MessageSerializer()
-"""One for all messages: to make its fields takes far longer than to use them."""
 
 
 def message_to_wire(message: Message) -> dict[str, Any]:
@@ -154,15 +153,14 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     used: list[dict[str, Any]] = turn.memories_used
     updates: list[dict[str, Any]] = turn.memory_updates
     # What tools found is among the used ones, too.
-    ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") not in (ATOMIC, MESSAGE)}
-    memories = memory_kinds.LONG_TERM.by_ids(user, ids) if ids else {}
-    texts = {str(key): f"{memory.key}: {readable_text(memory.value)}" for key, memory in memories.items()}
-    atomic_ids = [uuid.UUID(item["id"]) for item in used if item["kind"] == ATOMIC]
-    if atomic_ids:
-        atomic = memory_kinds.ATOMIC.by_ids(user, atomic_ids)
-        texts |= {str(key): memory.content for key, memory in atomic.items()}
+    ids: dict[str, set[uuid.UUID]] = {ATOMIC: set(), MESSAGE: set(), LONG_TERM: set()}
+    for item in [*used, *updates]:
+        ids[item.get("kind", LONG_TERM)].add(uuid.UUID(item["id"]))
+    memories = memory_kinds.LONG_TERM.by_ids(user, ids[LONG_TERM]) if ids[LONG_TERM] else {}
+    atomic = memory_kinds.ATOMIC.by_ids(user, ids[ATOMIC]) if ids[ATOMIC] else {}
+    texts = {str(row.id): say_memory(row) for row in [*memories.values(), *atomic.values()]}
     asked = cut_client_blocks(turn.user_message.content) if turn.user_message else ""
-    rounds = read_rounds(user, [uuid.UUID(item["id"]) for item in used if item["kind"] == MESSAGE])
+    rounds = read_rounds(user, ids[MESSAGE])
     texts |= {key: cut_round(past.said, past.reply, message=asked)[0] for key, past in rounds.items()}
     known = {
         str(key): {"category": memory.category, "key": memory.key, "value": memory.value}
@@ -199,3 +197,75 @@ def describe_remembered(updates: Iterable[Mapping[str, Any]]) -> dict[str, list[
             if update["action"] in (Action.CREATED, Action.SUPERSEDED) and update["value"] not in (None, [])
         ]
     }
+
+
+# Tools: what the model searched for is in its own words, which may repeat what was remembered. It is kept only where
+# the turn's own message says it, with which it is deleted (L6).
+
+_NO_WORD = re.compile(r"[^\w.+#'’-]")
+# How an item of a turn's `memories_used` is marked that a tool found; it has no score.
+BY_TOOL = "tool"
+
+
+def record_runs(runs: Iterable[ToolRun], *, message: str) -> list[dict[str, Any]]:
+    """Return what is kept. `message`: the turn's own, "" for a form."""
+    return [
+        {
+            "name": run.name,
+            "outcome": str(run.outcome),
+            "keyword": _keep_keyword(run, message=message),
+            **_keep_times(run),
+            "memories": [{"id": found["id"], "kind": found["kind"]} for found in run.memories],
+            "context_id": run.context_id,
+            "left_out": run.result.get("left_out", 0),
+            "ms": run.ms,
+        }
+        for run in runs
+    ]
+
+
+def list_found(runs: Iterable[ToolRun], *, recalled: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the memories that tools put into the prompt, each once, for `memories_used`; without `recalled` ones."""
+    known = {item["id"] for item in recalled}
+    found = {memory["id"]: memory["kind"] for run in runs for memory in run.memories if memory["id"] not in known}
+    return [{"id": key, "kind": kind, "by": BY_TOOL} for key, kind in found.items()]
+
+
+def list_recalled(memories_used: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the memories that stood in layer 3, of a turn's `memories_used`."""
+    return [item for item in memories_used if "by" not in item]
+
+
+def calls_to_wire(kept: Iterable[Mapping[str, Any]], *, texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return kept calls on the wire; `texts`: of the memories they found, as far as they are left."""
+    return [
+        {
+            "name": call["name"] or None,
+            "outcome": call["outcome"],
+            "keyword": call["keyword"],
+            "time_range": {"since": call["since"], "until": call["until"]} if call["since"] or call["until"] else None,
+            "memories": [{**found, "text": texts.get(found["id"], DELETED)} for found in call["memories"]],
+            "context_id": call["context_id"],
+            "left_out": call["left_out"],
+            "duration_ms": call["ms"],
+        }
+        for call in kept
+    ]
+
+
+def _keep_keyword(run: ToolRun, *, message: str) -> str | None:
+    keyword = run.arguments.get("keyword")
+    if not isinstance(keyword, str) or not message:
+        return None
+    folded, heard = fold(message), set(match_words(message))
+    wanted = match_words(keyword)
+    if not wanted or not all(word in heard or (is_cjk(word) and word in folded) for word in wanted):
+        return None
+    return " ".join(_NO_WORD.sub(" ", keyword).split())
+
+
+def _keep_times(run: ToolRun) -> dict[str, str | None]:
+    """The time range where the search accepted it: then it is dates and nothing else."""
+    given = run.arguments.get("time_range") if run.outcome is Outcome.OK else None
+    times = given if isinstance(given, dict) else {}
+    return {name: times.get(name) for name in ("since", "until")}

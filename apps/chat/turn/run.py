@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,45 +18,41 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.core.cache import cache
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 from prometheus_client import Counter, Histogram
 
-from apps.chat.prompts import ANSWER_KEYS, NO_ANALYSIS, REPLY_KEY, Analysis, get_turn_format, read_analysis
+from apps.chat.prompts import NO_ANALYSIS, Analysis, decode_answer, get_turn_format, read_analysis
 from apps.chat.turn.clients import FinishReason, RelayedAnswer, ReplyLimit, add_layers
 from apps.chat.turn.close import (
     FAILED,
     close_turn,
     describe_unstored,
-    find_stored_turn,
-    keep_for_tools,
+    get_stored_turn,
     user_message_to_wire,
 )
 from apps.chat.turn.commands import ask_what_to_forget
 from apps.chat.turn.open import milliseconds_since
-from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, add_stoppable, journal, remove_stoppable
-from apps.chat.turn.tool_use.offering import as_tool_calling
-from apps.chat.turn.tool_use.rounds import ToolRounds
-from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
-from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
-from apps.conversations.histories import ClientHistory
+from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, journal
+from apps.chat.turn.tools import ToolRounds, ToolRun, ToolRunner, as_tool_calling
+from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
+from apps.conversations.histories import await_tools
 from apps.conversations.models import MessageStatus
 from apps.conversations.rounds import fail_round
 from apps.conversations.types import OpenRound
 from apps.core.db import in_database
-from apps.core.errors import Conflict, JiyiError, ModelUnavailable
+from apps.core.errors import Conflict, JiyiError, ModelUnavailable, NotFound
 from apps.core.http import run_in_thread_if_large
 from apps.core.llm.client import trace_call
 from apps.core.llm.reading import TextStream
 from apps.core.llm.relaying import relay
-from apps.core.llm.streaming_json import FieldStream
-from apps.core.llm.types import ChatModel, ModelRequest
+from apps.core.llm.types import ModelRequest
 from apps.core.outages import describe_outage
 from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import Span, get_traceparent, span
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160)
-
 TURN_SECONDS = Histogram("jiyi_turn_seconds", "Turns from beginning to end", ["outcome"], buckets=_SECONDS)
 FIRST_TOKEN_SECONDS = Histogram(
     "jiyi_turn_first_token_seconds", "Turns from beginning to the first piece of the reply", buckets=_SECONDS
@@ -65,16 +61,18 @@ TURN_FAILURES = Counter("jiyi_turn_failures", "Turns that failed after their mes
 
 
 logger = structlog.get_logger(__name__)
-
+# What a model may write besides a reply that its client limits: emotion, topic, memories, and the JSON around it.
 ANALYSIS_TOKENS = 1_000
-"""What a model may write besides a reply that its client limits: emotion, topic, memories, and the JSON around it."""
-
-NO_CLIENT = ClientRequest(given=ClientHistory(before=(), message=""))
-
+# How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply.
 STORE_ATTEMPTS = 5
-"""How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply."""
+# So that a stop takes less than a second, wherever it arrives.
+SECONDS_BETWEEN_LOOKS = 0.4
+# The same message may be answered again soon, and that turn is not to be stopped by what was meant for this one.
+MARK_KEPT_SECONDS = 5.0
 
-_running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references to its tasks
+# The loop itself keeps only weak references to its tasks.
+_running: set[asyncio.Task[None]] = set()
+_looking: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,9 @@ class TurnRun:
         self._events.put_nowait(Started(user_message_to_wire(turn, status=MessageStatus.PENDING)))
         if turn.round is not None:
             journal.add(turn.round)
-            add_stoppable(turn.round.message_id, self)
+            _turns[turn.round.message_id] = self
+            if not any(task.get_loop() is asyncio.get_running_loop() for task in _looking):
+                _run_in_background(_look_for_marks(), kept_in=_looking)
         try:
             result = await self._answer(turn)
             TURN_SECONDS.labels("done").observe(time.perf_counter() - started)
@@ -172,14 +172,15 @@ class TurnRun:
             raise
         finally:
             if turn.round is not None:
-                remove_stoppable(turn.round.message_id, self)
+                if _turns.get(turn.round.message_id) is self:  # another one of the same message stays
+                    del _turns[turn.round.message_id]
                 if not self._is_unmarked:
                     journal.remove(turn.round)
 
     async def _answer(self, turn: OpenTurn) -> Any:
         timings = dict(turn.opening)
-        if turn.client is not None and turn.client.relayed is not None:
-            return await self._relay(turn, turn.client.relayed, timings=timings)
+        if turn.relayed is not None:
+            return await self._relay(turn, turn.relayed, timings=timings)
         if turn.reply is None:
             answer = await self._ask(turn, timings=timings)
         else:
@@ -228,12 +229,10 @@ class TurnRun:
                 await asyncio.sleep(0.05 * 4**attempt)
             except (Conflict, IntegrityError):
                 # A connection that is lost during the commit leaves open whether it was one: then the reply is there.
-                stored = None
                 if attempt > 1:
-                    stored = await in_database(find_stored_turn, turn.user, reply_id, now=timezone.now())
-                if stored is None:
-                    raise
-                return stored
+                    with suppress(NotFound):
+                        return await in_database(get_stored_turn, turn.user, reply_id, now=timezone.now())
+                raise
         raise AssertionError("the last attempt returns or raises")
 
     async def _relay(self, turn: OpenTurn, body: Mapping[str, Any], *, timings: dict[str, float]) -> Any:
@@ -260,7 +259,8 @@ class TurnRun:
         # What the client shows: the beginning that it sent, and what the model has added.
         reply = (turn.client.given.beginning if turn.client else "") + answer.text
         if answer.calls_tools or not reply.strip():
-            await in_database(keep_for_tools, turn, now=timezone.now())
+            if turn.round is not None:  # the reply comes with a later request
+                await in_database(await_tools, opened=turn.round, now=timezone.now())
             result: Any = describe_unstored(turn, emotion=None)
         else:
             said = Answer(reply=reply, analysis=None, model=answer.model or turn.chosen.name)
@@ -270,28 +270,10 @@ class TurnRun:
         return result
 
     async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> Answer:
-        """Return the model's answer, whose reply was sent as it came."""
-        model = turn.chosen.model
+        """Send the model's reply as it comes; return it, with the analysis unless in plain chat (E6)."""
         start = time.perf_counter()
-        with trace_call(turn.chosen.name, messages=turn.context.messages, streamed=True) as call:
-            answer = await self._stream(turn, model=model, start=start, timings=timings)
-            call.set(
-                jiyi__answer__estimated_tokens=estimate_tokens(answer.reply), jiyi__tool_calls__count=len(answer.runs)
-            )
-        timings["model_ms"] = milliseconds_since(start)
-        if "first_token_ms" in timings:
-            FIRST_TOKEN_SECONDS.observe((timings["opening_ms"] + timings["first_token_ms"]) / 1000)
-        return replace(answer, model=turn.chosen.name)
-
-    async def _stream(self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]) -> Answer:
-        """Send the reply's deltas as they come; return their sum and, unless in plain chat (E6), the analysis."""
-        pieces: list[str] = []
-
-        client = turn.client or NO_CLIENT
-        reply_limit = ReplyLimit(stop=client.stop, max_tokens=client.max_tokens)
-
-        def send(text: str) -> None:
-            deliver(reply_limit.feed(text))
+        stop, most = (turn.client.stop, turn.client.max_tokens) if turn.client else ((), None)
+        reply_limit, pieces = ReplyLimit(stop=stop, max_tokens=most), list[str]()
 
         def deliver(text: str) -> None:
             if text:
@@ -300,39 +282,45 @@ class TurnRun:
                 self._events.put_nowait(Delta(text))
 
         limit = settings.CHAT_MAX_TOKENS
-        if client.max_tokens is not None:
-            limit = min(client.max_tokens + ANALYSIS_TOKENS, limit or client.max_tokens + ANALYSIS_TOKENS)
+        if most is not None:
+            limit = min(most + ANALYSIS_TOKENS, limit or most + ANALYSIS_TOKENS)
         request = ModelRequest(
-            messages=turn.context.messages, max_tokens=limit, model=turn.chosen.other, options=client.options
+            messages=turn.context.messages,
+            max_tokens=limit,
+            model=turn.chosen.other,
+            options=turn.client.options if turn.client else {},
         )
         runner = ToolRunner(turn)
-        try:
-            self._listening = None if self._stopped else asyncio.current_task()
-            if self._stopped:
-                raise asyncio.CancelledError
-            analysis = await self._listen(turn, request, model=model, runner=runner, send=send)
-        except asyncio.CancelledError:
-            if not self._stopped:
-                raise
-            if self._listening is not None:
-                self._listening.uncancel()
-            analysis = None if turn.strategy is None else NO_ANALYSIS
-        finally:
-            self._listening = None
-        deliver(reply_limit.close())
+        with trace_call(turn.chosen.name, messages=turn.context.messages, streamed=True) as call:
+            try:
+                if self._stopped:
+                    raise asyncio.CancelledError
+                self._listening = asyncio.current_task()
+                analysis = await self._listen(
+                    turn, request, runner=runner, send=lambda text: deliver(reply_limit.feed(text))
+                )
+            except asyncio.CancelledError:
+                if not self._stopped:
+                    raise
+                if self._listening is not None:
+                    self._listening.uncancel()
+                analysis = None if turn.strategy is None else NO_ANALYSIS
+            finally:
+                self._listening = None
+            deliver(reply_limit.close())
+            reply = "".join(pieces)
+            call.set(jiyi__answer__estimated_tokens=estimate_tokens(reply), jiyi__tool_calls__count=len(runner.runs))
         self.finish_reason = reply_limit.finish_reason
-        return Answer(reply="".join(pieces), analysis=analysis, runs=runner.runs, stopped=self._stopped)
+        timings["model_ms"] = milliseconds_since(start)
+        if "first_token_ms" in timings:
+            FIRST_TOKEN_SECONDS.observe((timings["opening_ms"] + timings["first_token_ms"]) / 1000)
+        return Answer(reply, analysis, model=turn.chosen.name, runs=runner.runs, stopped=self._stopped)
 
     async def _listen(
-        self,
-        turn: OpenTurn,
-        request: ModelRequest,
-        *,
-        model: ChatModel,
-        runner: ToolRunner,
-        send: Callable[[str], None],
+        self, turn: OpenTurn, request: ModelRequest, *, runner: ToolRunner, send: Callable[[str], None]
     ) -> Analysis | None:
         """Send the reply as the model writes it; return what else it wrote, None in plain chat (E6)."""
+        model = turn.chosen.model
         if turn.strategy is None:
             plain = TextStream()
             async for piece in model.stream(request):
@@ -340,12 +328,12 @@ class TurnRun:
                 await asyncio.sleep(0)  # as below
             send(plain.close())
             return None
-        request = replace(request, response_format=get_turn_format(tuple(turn.table)))
+        request = replace(request, response_format=get_turn_format(tuple(turn.given.table)))
         calling = as_tool_calling(model) if turn.context.given.tools else None
         if calling is not None:
-            decoded = await ToolRounds(model=calling, runner=runner, send=send, make_stream=_decode_answer).ask(request)
+            decoded = await ToolRounds(model=calling, runner=runner, send=send).ask(request)
         else:
-            field = _decode_answer()
+            field = decode_answer()
             async for piece in model.stream(request):
                 send(field.feed(piece))
                 await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
@@ -354,7 +342,7 @@ class TurnRun:
         if decoded.source != "field":
             return NO_ANALYSIS
         return await run_in_thread_if_large(
-            partial(read_analysis, decoded.raw, table=turn.table), size=len(decoded.raw)
+            partial(read_analysis, decoded.raw, table=turn.given.table), size=len(decoded.raw)
         )
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
@@ -384,10 +372,6 @@ class TurnRun:
         return JiyiError("Something went wrong on our side. The message is kept and can be retried.", fields=fields)
 
 
-def _decode_answer() -> FieldStream:
-    return FieldStream(REPLY_KEY, other_keys=ANSWER_KEYS)
-
-
 def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
     """Start a turn in the background; `open_turn` runs in a database thread and may refuse it."""
     turn = TurnRun()
@@ -396,10 +380,10 @@ def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
     return turn
 
 
-def _run_in_background(work: Coroutine[Any, Any, None]) -> None:
+def _run_in_background(work: Coroutine[Any, Any, None], *, kept_in: set[asyncio.Task[None]] = _running) -> None:
     task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
-    _running.add(task)
-    task.add_done_callback(_running.discard)
+    kept_in.add(task)
+    task.add_done_callback(kept_in.discard)
 
 
 async def _mark_failed(opened: OpenRound) -> None:
@@ -419,3 +403,47 @@ async def stop_turns() -> None:
     for turn in turns:
         turn.cancel()
     await asyncio.gather(*turns, return_exceptions=True)
+
+
+# A turn is stopped in whichever process it runs. Another process leaves a mark in the shared cache, at which every
+# process with turns under way looks twice a second. Without the cache, a turn of another process runs to its end.
+
+# By the message they answer.
+_turns: dict[uuid.UUID, TurnRun] = {}
+
+
+async def stop_turn(message_id: uuid.UUID) -> None:
+    """Have the turn that answers this message end here, if there is one. What has come of the reply is kept (C6)."""
+    if turn := _turns.get(message_id):
+        turn.stop()
+        return
+    try:
+        await in_database(cache.set, _mark(message_id), "1", MARK_KEPT_SECONDS)
+    except Exception as error:  # whatever the cache raises: nothing is lost, the reply goes on
+        logger.warning("turn.not_stopped", message_id=str(message_id), cause=type(error).__name__)
+
+
+async def _look_for_marks() -> None:
+    while _turns:
+        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        try:
+            marked = await in_database(_take_marks, list(_turns))
+        except Exception as error:  # as above
+            logger.warning("stops_not_seen", cause=type(error).__name__)
+            continue
+        for message_id in marked:
+            if turn := _turns.get(message_id):
+                turn.stop()
+
+
+def _take_marks(message_ids: Iterable[uuid.UUID]) -> list[uuid.UUID]:
+    """Return which of these messages are marked, and remove their marks."""
+    keys = {_mark(message_id): message_id for message_id in message_ids}
+    found = list(cache.get_many(keys))
+    if found:
+        cache.delete_many(found)
+    return [keys[key] for key in found]
+
+
+def _mark(message_id: uuid.UUID) -> str:
+    return f"stop.{message_id}"

@@ -5,19 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import User
-from apps.accounts.types import MemorySettings
+from apps.chat.context.read import TurnInput
 from apps.chat.context.types import Context
-from apps.chat.emotions import ReplyStrategy, StrategyTable
+from apps.chat.emotions import ReplyStrategy
 from apps.conversations.histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.core.llm.client import ChosenModel
 from apps.memory.commands import CommandResult
-from apps.memory.working.sessions import WorkingMemorySnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +81,37 @@ class ClientRequest:
 class OpenTurn:
     """A turn whose message is stored and whose prompt is ready: all that is needed without the database.
 
-    `round` is None for the reply to a form (H1). `strategy` and `working` are None when the memory system is off
-    (E6). `chosen`: the model that answers. `remembers`: whether what the model learned may be stored (not in a
-    temporary session, C7). `opened_at`: when what is remembered was read; `opening`: the milliseconds that took, by
-    phase. `commands`: what the message told the memory to do, and what was done (L9). `reply`: the reply, where the
-    turn composed it itself and asks no model. `client`: what an OpenAI client asked for besides (T3).
+    `given`: what it was opened with. `round` is None for the reply to a form (H1). `chosen`: the model that answers.
+    `remembers`: whether what the model learned may be stored (not in a temporary session, C7). `opening`: the
+    milliseconds that opening took, by phase. `commands`: what the message told the memory to do, and what was done
+    (L9). `reply`: the reply, where the turn composed it itself and asks no model. `client`: what an OpenAI client asked
+    for besides (T3).
     """
 
-    user: User
-    session_id: uuid.UUID
+    given: TurnInput
     round: OpenRound | None
-    settings: MemorySettings
-    table: StrategyTable
-    strategy: ReplyStrategy | None
-    working: WorkingMemorySnapshot | None
     context: Context
     chosen: ChosenModel
     remembers: bool
-    opened_at: datetime
     opening: Mapping[str, float]
     commands: Sequence[CommandResult] = ()
     reply: str | None = None
     client: ClientRequest | None = None
+
+    @property
+    def user(self) -> User:
+        return self.given.user
+
+    @property
+    def session_id(self) -> uuid.UUID:
+        return self.given.session_id
+
+    @property
+    def relayed(self) -> Mapping[str, Any] | None:
+        """The client's request, where its answer is passed on unchanged (T3)."""
+        return self.client.relayed if self.client else None
+
+    @property
+    def strategy(self) -> ReplyStrategy | None:
+        """How the model is told to reply; None for plain chat (E6), and where the client's request is passed on."""
+        return None if self.relayed is not None else self.given.strategy

@@ -20,7 +20,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services.people import update_settings
 from apps.accounts.types import PREFIX, MemorySettings, read_setting_problems
-from apps.chat.inspect.rebuild import set_stage
+from apps.chat.turn.open import set_stage
 from apps.conversations.sessions import list_sessions
 from apps.core.errors import NotFound
 from apps.core.http import read_uuid

@@ -16,7 +16,7 @@ from apps.accounts.models import User
 from apps.accounts.types import MemorySettings, ScoreWeights
 from apps.chat.context.read import TurnInput
 from apps.chat.context.types import LAYER_NAMES, Context
-from apps.chat.inspect.rebuild import try_context
+from apps.chat.turn.open import try_context
 from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
 from apps.memory.recall.explain import Arm, Asked, ExplainedMemory, RecallExplanation, explain_recall
 from apps.memory.recall.query import find_earlier

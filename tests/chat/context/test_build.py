@@ -157,39 +157,11 @@ def test_all_six_fields_of_the_strategy_are_in_layer_0():
     )
 
 
-@pytest.mark.spec("E2")
-def test_a_strategy_without_memory_empties_layer_3():
-    strategy = replace(NEUTRAL_STRATEGY, use_memory=False)
-    context = build_context(replace(GIVEN, strategy=strategy, memories=[make_memory("蓝色")]))
-    assert context.layers[3].content == ""
-    assert context.memories == ()
-    assert "蓝色" not in context.messages[0].content
-
-
-@pytest.mark.spec("E6")
-def test_plain_chat_has_the_window_and_no_memory():
-    context = build_context(replace(GIVEN, strategy=None, rounds=[make_round(1)]))
-    assert "<strategy>" not in context.messages[0].content
-    assert [message.content for message in context.messages[1:]] == ["question 1", "answer 1", "你好"]
-
-
 @pytest.mark.spec("C8")
 def test_today_is_told_in_the_persons_time_zone():
     now = datetime(2026, 11, 21, 20, tzinfo=UTC).astimezone(ZoneInfo("Asia/Shanghai"))
     layer = build_context(replace(GIVEN, now=now)).layers[0]
     assert read_block(layer.content, "now") == "2026-11-22T04:00+08:00 Sunday Asia/Shanghai"
-
-
-@pytest.mark.spec("H2", "H3")
-def test_forms_are_in_layer_2_in_order_of_submission():
-    forms = [Form("偏好设置", {"颜色": "蓝色"}), Form("行程安排", {"destination": "北京", "date": "周末"})]
-    layer = build_context(replace(GIVEN, forms=forms, submitted=forms[1])).layers[2]
-    body = read_block(layer.content, "working_memory")
-    assert body is not None
-    assert body.index("偏好设置") < body.index("行程安排")
-    assert read_block(layer.content, "form_submitted") == (
-        '{"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}}'
-    )
 
 
 def say(text: str) -> dict[str, Any]:

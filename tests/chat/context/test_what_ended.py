@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from apps.chat.inspect.rebuild import rebuild_prompt
-from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.chat.inspect import rebuild_prompt
+from apps.chat.selectors import get_turn
 from apps.memory.changes.records import changed_by
 from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import Change
@@ -60,9 +60,8 @@ def test_a_correction_is_right_at_once_in_every_session(alice: ApiClient, model:
     prompt = json.dumps(model.chat_requests[-1].messages).replace("\\", "")
     line = f'"key": "phone", "value": "555-0101", "until": "{day}"'
     assert line in prompt
-    settings, table = get_turn_configuration(alice.user)
     stored = get_turn(alice.user, UUID(turn["assistant_message"]["id"]))
-    assert line in rebuild_prompt(stored, settings=settings, table=table).layers[3].content
+    assert line in rebuild_prompt(stored).layers[3].content
 
 
 @pytest.mark.long

@@ -10,10 +10,9 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
-from apps.chat.inspect.past import RebuiltPrompt, State
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import RebuiltPrompt, State, rebuild_prompt
 from apps.chat.models import Turn
-from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.chat.selectors import get_turn
 from apps.conversations.sessions import delete_session
 from apps.memory.changes.undo import undo_operation, undo_together
 from apps.memory.contexts.writing import append_entry, delete_context
@@ -34,8 +33,7 @@ pytestmark = [pytest.mark.spec("M6"), pytest.mark.long]
 
 def rebuild(client: ApiClient, message_id: str) -> RebuiltPrompt:
     turn = get_turn(client.user, uuid.UUID(message_id))
-    settings, table = get_turn_configuration(client.user)
-    return rebuild_prompt(turn, settings=settings, table=table)
+    return rebuild_prompt(turn)
 
 
 def sent(model: ScriptedModel) -> list[dict[str, str]]:
@@ -61,7 +59,7 @@ def test_it_is_letter_for_letter_what_the_model_got_while_nothing_has_changed(
     for part in ("a nurse", "蓝色", "芒果", "Hiking", "说了水果", "已发函", '"目的地": "北京"', "Asia/Shanghai"):
         assert part in everything.sent[0]["content"]
     assert {piece.state for layer in prompt.layers for piece in layer.pieces} == {State.SAME}
-    assert (prompt.recorded, prompt.budget, prompt.settings) == (True, 6000, {"timezone": "Asia/Shanghai"})
+    assert (prompt.budget, prompt.settings) == (6000, {"timezone": "Asia/Shanghai"})
 
 
 @pytest.mark.long
@@ -192,19 +190,13 @@ def test_plain_chat(alice: ApiClient, model: ScriptedModel, settings: Any) -> No
     assert prompt.exact is True
 
 
-def test_a_turn_from_before_revisions_were_kept_is_rebuilt_from_what_is_there(
+def test_nothing_is_said_of_exactness_where_the_digests_were_left_behind(
     alice: ApiClient, everything: Everything
 ) -> None:
     turn = get_turn(alice.user, uuid.UUID(everything.reply))
     layers = [{name: value for name, value in layer.items() if name != "digest"} for layer in turn.layers]
-    Turn.objects.filter(pk=turn.pk).update(sources={}, layers=layers)
-    prompt = rebuild(alice, everything.reply)
-    assert (prompt.recorded, prompt.exact, prompt.budget) == (False, None, None)
-    states = {piece.kind: piece.state for layer in prompt.layers for piece in layer.pieces}
-    assert states["working"] == State.UNKNOWN
-    assert states["long_term"] == State.SAME
-    assert "蓝色" in prompt.layers[3].content
-    assert prompt.messages[-1].content == everything.sent[-1]["content"]
+    Turn.objects.filter(pk=turn.pk).update(layers=layers)
+    assert rebuild(alice, everything.reply).exact is None
 
 
 def test_digests_are_another_persons_for_the_same_text(alice: ApiClient, bob: ApiClient, model: ScriptedModel) -> None:

@@ -9,9 +9,8 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
-from apps.chat.inspect.past import RebuiltPrompt, State
-from apps.chat.inspect.rebuild import rebuild_prompt
-from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.chat.inspect import RebuiltPrompt, State, rebuild_prompt
+from apps.chat.selectors import get_turn
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
@@ -26,8 +25,7 @@ pytestmark = pytest.mark.spec("M6", "T1")
 
 def rebuild(client: ApiClient, turn: dict[str, Any]) -> RebuiltPrompt:
     found = get_turn(client.user, uuid.UUID(turn["assistant_message"]["id"]))
-    settings, table = get_turn_configuration(client.user)
-    return rebuild_prompt(found, settings=settings, table=table)
+    return rebuild_prompt(found)
 
 
 @pytest.fixture

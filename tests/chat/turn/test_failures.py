@@ -1,17 +1,16 @@
-"""A model that fails: each way has a defined outcome, nothing is lost and nothing is stored twice (C6)."""
+"""A model that fails, and a message that is sent again: a defined outcome, nothing lost, nothing stored twice (C6)."""
 
 from __future__ import annotations
 
-import socket
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import InternalError
+from django.db import OperationalError
 from django.utils import timezone
 
 from apps.chat.models import Turn
 from apps.chat.tasks import fail_abandoned_turns
-from apps.chat.turn import run
 from apps.conversations.models import Message
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
@@ -24,6 +23,8 @@ pytestmark = pytest.mark.long_except(
     "test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice",
     "test_a_run_whose_lease_passed_to_another_stores_nothing",
     "test_a_session_deleted_during_its_turn_stays_deleted",
+    "test_the_same_key_returns_the_first_outcome",
+    "test_the_key_of_another_message_is_a_conflict",
 )
 
 WHOLE = answer("这是一段足够长的回答，会在中间断掉。")
@@ -72,16 +73,6 @@ def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     assert memory.access_count == 0
 
 
-@pytest.mark.long
-@pytest.mark.spec("C6")
-def test_a_model_that_is_not_there_is_503(alice: ApiClient, settings):
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
-    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = f"http://127.0.0.1:{port}/v1", "", "m"
-    response = alice.say(alice.new_session(), "你好")
-    assert (response.status_code, response.json()["error"]["code"]) == (503, "model_unavailable")
-
-
 @pytest.mark.spec("C6", "W3")
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
@@ -108,54 +99,10 @@ def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
 
 
 @pytest.mark.spec("C6")
-def test_a_turn_that_cannot_even_be_marked_failed_ends_all_the_same(
-    alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
-):
-    def refuse(**_arguments: object) -> None:
-        raise InternalError("cannot execute UPDATE in a read-only transaction")
-
-    monkeypatch.setattr(run, "fail_round", refuse)
-    model.script(Reply(()))
-    response = alice.say(alice.new_session(), "你好")
-    message = Message.objects.get()
-    assert (response.status_code, response.json()["error"]["fields"]["message_id"]) == (503, str(message.id))
-    assert message.status == "pending", "its lease ends it"
-
-
-@pytest.mark.spec("C6")
 def test_a_model_with_an_endless_name_costs_no_reply(alice: ApiClient, model: ScriptedModel, settings):
     settings.CHAT_MODEL = "/models/" + "x" * 300 + ".gguf"
     assert alice.say(alice.new_session(), "你好").status_code == 201
     assert Turn.objects.get().model == settings.CHAT_MODEL[:200]
-
-
-@pytest.mark.spec("C6")
-def test_a_retry_may_fail_too_and_be_retried(alice: ApiClient, model: ScriptedModel):
-    model.script(Reply(()), Reply(()), answer("三"))
-    message_id = alice.say(alice.new_session(), "你好").json()["error"]["fields"]["message_id"]
-    second = alice.post(f"/chat/messages/{message_id}/retry")
-    assert (second.status_code, second.json()["error"]["fields"]["message_id"]) == (503, message_id)
-    assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
-    assert Message.objects.count() == 2
-
-
-@pytest.mark.spec("C6")
-def test_only_a_failed_message_can_be_retried(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
-    turn = alice.say(alice.new_session(), "你好").json()
-    for message in (turn["user_message"], turn["assistant_message"]):
-        response = alice.post(f"/chat/messages/{message['id']}/retry")
-        assert (response.status_code, response.json()["error"]["code"]) == (409, "conflict")
-    assert bob.post(f"/chat/messages/{turn['user_message']['id']}/retry").status_code == 404
-    assert Message.objects.count() == 2
-
-
-@pytest.mark.spec("C6")
-def test_a_failed_message_is_not_in_later_windows(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    model.script(Reply(()), answer("好"))
-    alice.say(session, "失败的")
-    alice.say(session, "成功的")
-    assert [message["content"] for message in model.chat_requests[-1].messages[1:]] == ["成功的"]
 
 
 @pytest.mark.spec("C6")
@@ -206,14 +153,6 @@ def test_a_reply_that_takes_longer_than_its_lease_is_stored_all_the_same(alice: 
 
 
 @pytest.mark.spec("C6")
-def test_an_expired_message_can_be_retried_before_any_sweep(alice: ApiClient, model: ScriptedModel):
-    model.script(Reply(()))
-    message_id = alice.say(alice.new_session(), "你好").json()["error"]["fields"]["message_id"]
-    Message.objects.update(status="pending", lease_until=timezone.now() - timedelta(seconds=1))
-    assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
-
-
-@pytest.mark.spec("C6")
 def test_a_run_whose_lease_passed_to_another_stores_nothing(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     model.script(Reply((gate, answer("旧的"))), answer("新的"))
@@ -249,3 +188,93 @@ def test_a_session_deleted_during_its_turn_stays_deleted(alice: ApiClient, model
     assert not Message.objects.exists()
     assert not WorkingMemory.objects.exists()
     assert not LongTermMemory.objects.exists()
+
+
+KEY = {"Idempotency-Key": "k-1"}
+
+
+@pytest.mark.spec("C6", "C1")
+def test_the_same_key_returns_the_first_outcome(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    model.script(answer("第一次"), answer("第二次"))
+    first = alice.say(session, "你好", **KEY)
+    again = alice.say(session, "你好", **KEY)
+    assert (again.status_code, again.json()) == (201, first.json())
+    streamed = alice.say_streaming(session, "你好", **KEY)
+    assert [event.name for event in streamed] == ["start", "delta", "done"]
+    assert streamed[-1].data == first.json()
+    assert Message.objects.count() == 2
+    assert len(model.chat_requests) == 1
+
+
+@pytest.mark.spec("C6")
+def test_the_key_holds_within_its_session_only(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
+    one, other = alice.new_session(), alice.new_session()
+    alice.say(one, "你好", **KEY).raise_for_status()
+    alice.say(other, "你好", **KEY).raise_for_status()
+    bob.say(bob.new_session(), "你好", **KEY).raise_for_status()
+    assert Message.objects.filter(role="user").count() == 3
+
+
+@pytest.mark.spec("C6")
+def test_the_key_of_another_message_is_a_conflict(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    alice.say(session, "你好", **KEY)
+    response = alice.say(session, "别的话", **KEY)
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "conflict")
+    body = {"content": "别的话", "stream": True}
+    streamed = alice.post(f"/chat/sessions/{session}/messages", json=body, headers=KEY)
+    assert (streamed.status_code, streamed.json()) == (409, response.json())
+    assert Message.objects.count() == 2
+
+
+@pytest.mark.spec("C6")
+def test_the_same_key_while_the_turn_is_under_way_waits_for_its_outcome(alice: ApiClient, model: ScriptedModel):
+    gate = Gate()
+    model.script(Reply((gate, answer("同一个"))))
+    session = alice.new_session()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(alice.say, session, "你好", **KEY)
+        gate.wait_reached()
+        again = pool.submit(alice.say, session, "你好", **KEY)
+        gate.open()
+        assert first.result().json() == again.result().json()
+    assert Message.objects.count() == 2
+    assert len(model.chat_requests) == 1
+
+
+@pytest.mark.spec("C6")
+def test_the_key_of_a_failed_message_returns_the_failure_and_a_retry_changes_the_outcome(
+    alice: ApiClient, model: ScriptedModel
+):
+    session = alice.new_session()
+    model.script(Reply(()), answer("好了"))
+    first = alice.say(session, "你好", **KEY)
+    again = alice.say(session, "你好", **KEY)
+    message_id = first.json()["error"]["fields"]["message_id"]
+    assert (again.status_code, again.json()["error"]["fields"]["message_id"]) == (503, message_id)
+    alice.post(f"/chat/messages/{message_id}/retry").raise_for_status()
+    assert alice.say(session, "你好", **KEY).json()["assistant_message"]["content"] == "好了"
+    assert Message.objects.count() == 2
+
+
+@pytest.mark.spec("C6")
+def test_a_database_lost_while_waiting_for_the_outcome_ends_the_stream_with_an_error(
+    alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+):
+    def lose(*_args: object, **_kwargs: object) -> None:
+        raise OperationalError("connection refused")
+
+    session = alice.new_session()
+    alice.say(session, "你好", **KEY).raise_for_status()
+    monkeypatch.setattr("apps.chat.api.get_outcome", lose)
+    (event,) = alice.say_streaming(session, "你好", **KEY)
+    assert (event.name, event.data["error"]["code"]) == ("error", "unavailable")
+    assert "refused" not in str(event.data)
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256])
+def test_an_impossible_key_is_refused(alice: ApiClient, key: str):
+    response = alice.say(alice.new_session(), "你好", **{"Idempotency-Key": key})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
+    assert Message.objects.count() == 0

@@ -64,17 +64,6 @@ def test_both_forms_are_there_for_the_next_turn_in_order_and_the_count_goes_on(a
     ]  # fmt: skip
 
 
-@pytest.mark.spec("H3")
-def test_the_same_title_again_replaces_and_moves_last(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    submit(alice, session, TRIP)
-    submit(alice, session, TASTES)
-    changed = submit(alice, session, {"title": "行程安排", "fields": {"destination": "上海"}}).json()
-    variables = changed["working_memory"]["context_variables"]
-    assert list(variables) == ["hitl_偏好设置", "hitl_行程安排"]
-    assert variables["hitl_行程安排"]["fields"] == {"destination": "上海"}
-
-
 @pytest.mark.spec("H1")
 def test_the_form_is_kept_when_the_model_fails(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
@@ -84,20 +73,6 @@ def test_the_form_is_kept_when_the_model_fails(alice: ApiClient, model: Scripted
     working = alice.get(f"/memory/working/{session}").json()
     assert working["context_variables"]["hitl_行程安排"]["fields"] == TRIP["fields"]
     assert Message.objects.count() == 0
-
-
-@pytest.mark.spec("W5")
-def test_a_form_too_large_is_413_and_nothing_is_written(alice: ApiClient, model: ScriptedModel):
-    alice.patch("/memory/settings", json={"memory.working_max_bytes": 1024}).raise_for_status()
-    session = alice.new_session()
-    model.script(answer(variables={"a": "x" * 400}))
-    alice.say(session, "你好")
-    response = submit(alice, session, {"title": "大", "fields": {"v": "x" * 2000}})
-    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
-    assert WorkingMemory.objects.get().context_variables == {"a": "x" * 400}
-    assert len(model.chat_requests) == 1
-    fits = submit(alice, session, {"title": "小", "fields": {"v": "x" * 600}}).json()
-    assert list(fits["working_memory"]["context_variables"]) == ["hitl_小"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from tests.support.mcp import McpCaller
 from tests.support.scripted_model import MODEL, Reply, ScriptedModel
 
 pytestmark = pytest.mark.long
-
 WHOLE = answer("好的，我记住了。")
 
 

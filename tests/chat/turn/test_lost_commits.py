@@ -17,14 +17,13 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import MODEL, Gate, Reply, ScriptedModel
 
 pytestmark = pytest.mark.long_except("test_a_message_has_one_reply_and_its_sender_gets_it")
-
 LIKES = {"category": "preference", "key": "爱好", "value": "爬山", "confidence": 0.95}
 REPLY = answer("好的，周末去爬山。", entries=[LIKES])
 SAID = "我喜欢爬山"
 
 
+# Whether the connection is lost after the commit, or before.
 AFTER = pytest.mark.parametrize("after", [True, False], ids=["stored", "not stored"])
-"""Whether the connection is lost after the commit, or before."""
 
 
 @pytest.fixture(name="lose")

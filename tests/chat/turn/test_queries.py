@@ -16,16 +16,13 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long
-
+# From the request's arrival to the stored reply, however much is remembered. Three of them find past rounds, two ask
+# which model answers and which files the session has.
 QUERIES = 20
-"""From the request's arrival to the stored reply, however much is remembered. Three of them find past rounds, two ask
-which model answers and which files the session has."""
-
+# What storing new memories takes besides: the lock, forgotten keys, the rows under the same keys, one UPDATE and one
+# INSERT, one INSERT of the audit records, the sentences that say what was replaced, and which models have vectors and
+# their INSERT.
 STORING = 9
-"""What storing new memories takes besides: the lock, forgotten keys, the rows under the same keys, one UPDATE and one
-INSERT, one INSERT of the audit records, the sentences that say what was replaced, and which models have vectors and
-their INSERT.
-"""
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from tests.support.scripted_model import Reply, ScriptedModel
 pytestmark = pytest.mark.long_except(
     "test_reasoning_before_the_answer_is_not_shown_and_the_memory_in_it_is_kept",
 )
-
 THOUGHT = '<think>\n先想想 {"response": "草稿"}\n</think>\n\n'
 
 
@@ -35,38 +34,6 @@ def test_reasoning_before_the_answer_is_not_shown_and_the_memory_in_it_is_kept(
     assert Message.objects.get(role="assistant").content == "你好"
     assert events[-1].data["emotion"]["primary"] == "neutral"
     assert LongTermMemory.objects.get().value == "蓝色"
-
-
-@pytest.mark.spec("E5", "C6")
-@pytest.mark.parametrize(
-    "before",
-    [
-        "Sure! Here is the JSON you asked for:\n\n```json\n",
-        '[THINK]先想想 {"response": "草稿"}[/THINK]',
-        '<|channel|>analysis<|message|>想 {"response": "草稿"}。<|end|><|start|>assistant<|channel|>final<|message|>',
-        "先想想。\n</think>\n",
-    ],
-)
-def test_talk_and_thought_of_any_shape_are_not_stored_and_the_memory_is(
-    alice: ApiClient, model: ScriptedModel, before: str
-):
-    entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
-    model.script(before + answer("你好", entries=[entry]) + "\n```\nAnything else?")
-    events = alice.say_streaming(alice.new_session(), "我喜欢蓝色")
-    assert "".join(event.data["text"] for event in events if event.name == "delta") == "你好"
-    assert Message.objects.get(role="assistant").content == "你好"
-    assert events[-1].data["emotion"]["primary"] == "neutral"
-    assert LongTermMemory.objects.get().value == "蓝色"
-
-
-@pytest.mark.spec("E6", "C6")
-@pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_so_it_is_in_plain_chat(alice: ApiClient, model: ScriptedModel, settings: Any, size: int):
-    settings.USE_MEMORY_EMOTION_SYSTEM = False
-    model.script(in_pieces(THOUGHT + "你好", size))
-    events = alice.say_streaming(alice.new_session(), "你好")
-    assert "".join(event.data["text"] for event in events if event.name == "delta") == "你好"
-    assert Message.objects.get(role="assistant").content == "你好"
 
 
 @pytest.mark.spec("C6")

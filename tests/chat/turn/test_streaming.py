@@ -65,20 +65,6 @@ def test_a_client_that_leaves_still_gets_the_whole_reply_stored(alice: ApiClient
     assert Message.objects.get(role="user").status == "complete"
 
 
-@pytest.mark.spec("C6")
-def test_a_client_that_leaves_before_the_first_token_still_gets_the_reply_stored(
-    alice: ApiClient, model: ScriptedModel
-):
-    gate = Gate()
-    model.script(Reply((gate, answer("慢慢来"))))
-    path = f"/chat/sessions/{alice.new_session()}/messages"
-    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
-        assert next(read_events(response.iter_lines())).name == "start"
-        gate.wait_reached()
-    gate.open()
-    wait_until(lambda: Message.objects.filter(role="assistant", content="慢慢来").exists())
-
-
 @pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize("who", ["a token", "a logged-in session"])
@@ -104,13 +90,6 @@ def test_a_stream_pins_no_connection(who: str, alice: ApiClient, model: Scripted
         for response in responses:
             response.close()
     wait_until(lambda: Message.objects.filter(role="assistant").count() == size + 2)
-
-
-@pytest.mark.spec("C6")
-def test_what_refuses_a_turn_is_an_ordinary_error_even_when_a_stream_was_asked_for(alice: ApiClient):
-    path = "/chat/sessions/00000000-0000-0000-0000-000000000000/messages"
-    response = alice.post(path, json={"content": "你好", "stream": True})
-    assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
 
 
 def test_a_client_may_ask_for_an_event_stream_by_accept(alice: ApiClient, model: ScriptedModel):

@@ -6,16 +6,14 @@ from uuid import UUID
 
 import pytest
 
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import rebuild_prompt
 from apps.chat.models import Turn
-from apps.chat.selectors import get_turn_configuration
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.spec("C7", "L9")
-
 PROMISES = ("remember:", "I'll remember", "我记住了", "已经记下")
 
 
@@ -39,12 +37,6 @@ def test_the_offline_model_promises_nothing(alice: ApiClient, said: str, told: s
     assert [model.objects.count() for model in (LongTermMemory, AtomicMemory, Change)] == [0, 0, 0]
 
 
-def test_a_lasting_conversation_keeps_it(alice: ApiClient):
-    turn = alice.say(alice.new_session(), "Remember that I am allergic to shrimp.").json()
-    assert "I'll remember" in turn["assistant_message"]["content"]
-    assert AtomicMemory.objects.exists()
-
-
 def test_the_prompt_says_that_nothing_is_kept(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session(temporary=True)
     entries = [{"category": "fact", "key": "allergy", "value": "shrimp"}]
@@ -57,18 +49,10 @@ def test_the_prompt_says_that_nothing_is_kept(alice: ApiClient, model: ScriptedM
     assert not LongTermMemory.objects.exists()
 
 
-def test_that_of_a_lasting_one_does_not(alice: ApiClient, model: ScriptedModel):
-    model.script(answer("Noted."))
-    alice.say(alice.new_session(), "Remember that I am allergic to shrimp.").raise_for_status()
-    system = model.chat_requests[-1].messages[0]["content"]
-    assert "This conversation is temporary" not in system
-
-
 def test_the_inspector_shows_the_same_prompt(alice: ApiClient, model: ScriptedModel):
     model.script(answer("I cannot keep that here."))
     turn = alice.say(alice.new_session(temporary=True), "Remember that I like tea.").json()
     kept = Turn.objects.get(assistant_message=UUID(turn["assistant_message"]["id"]))
-    settings, table = get_turn_configuration(alice.user)
-    rebuilt = rebuild_prompt(kept, settings=settings, table=table)
+    rebuilt = rebuild_prompt(kept)
     assert "This conversation is temporary" in rebuilt.layers[0].content
     assert rebuilt.exact is True

@@ -32,7 +32,6 @@ from tests.support.factories import SessionFactory, UserFactory
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LEASE = timedelta(minutes=5)
-
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("C9")]
 
 
@@ -142,19 +141,6 @@ def test_who_comes_later_waits_for_nobody_and_overtakes_nobody_for_long(mei: Use
     order = [claimed[0].user_id for claimed in claims()]
     assert order.index(ben.id) <= 1
     assert {tuple(sorted(order[start : start + 2])) for start in range(1, 19, 2)} == {tuple(sorted([mei.id, ben.id]))}
-
-
-@pytest.mark.long
-def test_who_records_turn_by_turn_is_served_during_an_import(mei: User, ben: User):
-    """As a client does that reports each turn of its own model (C9)."""
-    record(mei, sessions=10, turns=50)
-    session = SessionFactory.create(user=ben)
-    for number in range(5):
-        message = [RecordedMessage(role="user", content=f"第 {number} 句")]
-        record_turns(user=ben, session_id=session.id, messages=message, idempotency_key=None, now=NOW)
-        waiting = [next(claims())[0].user_id for _ in range(2)]
-        assert ben.id in waiting
-        Work.objects.filter(claim="x").delete()
 
 
 def test_work_that_was_put_off_is_no_measure_of_where_the_queue_is(mei: User, ben: User):

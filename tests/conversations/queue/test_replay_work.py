@@ -6,7 +6,6 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.core.management.base import CommandError
 from django.db import OperationalError
 from django.test import Client
 
@@ -60,13 +59,6 @@ def test_all_is_replayed_once():
     assert run("--all") == "3 queued again.\n"
     assert run("--all") == "0 queued again.\n"
     assert {state for _kind, state in states()} == {"due"}
-
-
-@pytest.mark.parametrize("arguments", [("--kind", "dream"), ("--all", "--kind", "embed")])
-def test_a_choice_that_is_none_is_refused(arguments: tuple[str, ...]):
-    with pytest.raises(CommandError):
-        run(*arguments)
-    assert ("embed", "failed") in states()
 
 
 def test_the_backlog_is_in_the_metrics(client: Client):

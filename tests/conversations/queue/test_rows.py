@@ -27,7 +27,6 @@ from apps.conversations.queue import (
     fail_lost_work,
     fail_work,
     has_claims,
-    list_due_kinds,
     list_failed_ids,
     release_claims,
     release_claims_of,
@@ -44,7 +43,6 @@ LONG_AFTER = datetime(9999, 1, 1, tzinfo=UTC)  # later than whatever the clock o
 LEASE = timedelta(minutes=5)
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 LATER = NOW + LEASE + timedelta(seconds=1)
-
 pytestmark = pytest.mark.django_db
 
 
@@ -135,13 +133,6 @@ def test_work_of_a_run_that_died_is_due_again_when_its_lease_has_run_out(session
         )
 
 
-def test_work_that_came_to_nothing_twice_is_claimed_alone(session: Session):
-    rows = leave(session, "poison", "一", "二", kind="embed")
-    Work.objects.filter(id=rows[0].id).update(attempts=ALONE_FROM_ATTEMPTS)
-    assert ids(claim("a")) == [rows[0].id]
-    assert ids(claim("b")) == ids(rows[1:])
-
-
 def test_work_that_came_to_nothing_twice_joins_no_claim_of_others(session: Session):
     rows = leave(session, "一", "poison", "二", kind="embed")
     Work.objects.filter(id=rows[1].id).update(attempts=ALONE_FROM_ATTEMPTS)
@@ -178,14 +169,6 @@ def test_a_session_is_claimed_in_portions_of_rows_and_of_characters(session: Ses
     assert ids(claim_session("a", limit=1, max_characters=9)) == [rows[2].id]
     Work.objects.filter(id=rows[2].id).delete()
     assert ids(claim_session("a", max_characters=9)) == [rows[3].id]
-
-
-def test_in_a_session_too_what_came_to_nothing_twice_is_claimed_alone(session: Session):
-    rows = leave(session, "一", "poison", "二")
-    Work.objects.filter(id=rows[1].id).update(attempts=ALONE_FROM_ATTEMPTS, due_at=NOW - timedelta(minutes=1))
-    assert ids(claim_session("a")) == [rows[1].id]
-    Work.objects.filter(id=rows[1].id).update(claim=None, lease_until=None, due_at=NOW)
-    assert ids(claim_session("b")) == [rows[0].id, rows[2].id]
 
 
 @pytest.mark.long
@@ -309,14 +292,6 @@ def test_work_is_put_off_each_time_twice_as_long_up_to_an_hour(session: Session)
     assert (row.claim, row.lease_until, row.error) == (None, None, "model_unavailable: timeout")
 
 
-def test_the_pause_varies_by_a_quarter_and_is_one_for_all_rows_of_a_call(session: Session, settings: Any):
-    settings.WORK_RETRY_SECONDS = 100
-    leave(session, "一", "二", kind="embed")
-    fail(claim("a"), blame=Blame.SERVER)
-    (due,) = set(Work.objects.values_list("due_at", flat=True))
-    assert timedelta(seconds=75) <= due - NOW <= timedelta(seconds=125)
-
-
 @pytest.mark.long
 @pytest.mark.usefixtures("_no_jitter")
 @pytest.mark.parametrize(
@@ -332,12 +307,6 @@ def test_who_is_to_blame_decides_how_long_it_is_tried(session: Session, blame: B
         now += timedelta(hours=1)
     row = read(row)
     assert (row.state, tried, row.attempts) == ("failed", tries, attempts)
-
-
-@pytest.mark.usefixtures("_no_jitter")
-def test_three_days_of_an_absent_server_are_survived():
-    pauses = [min(30 * 2**number, 3600) for number in range(MAX_POSTPONEMENTS - 1)]
-    assert timedelta(days=2.9) < timedelta(seconds=sum(pauses)) < timedelta(days=3.2)
 
 
 def test_only_the_run_that_holds_the_claim_can_put_work_off(session: Session):
@@ -375,19 +344,6 @@ def test_a_worker_that_comes_back_finds_free_what_its_runs_held_and_nothing_of_o
     assert {(row.claim, row.lease_until, row.attempts) for row in map(read, mine)} == {(None, None, 1)}
     assert read(other).claim == "c"
     assert [has_claims(worker=name) for name in ("worker@host", "worker-model@host")] == [False, True]
-
-
-def test_what_a_run_does_whose_worker_was_wrongly_thought_gone_is_not_taken(session: Session):
-    leave(session, "一", kind="embed")
-    living = claim("a", worker="worker@host")
-    release_claims_of(worker="worker@host")
-    with transaction.atomic():
-        assert not take_work(work=living, token="a")
-    again = claim("b", worker="worker@host")
-    with transaction.atomic():
-        assert not take_work(work=living, token="a")
-    with transaction.atomic():
-        assert take_work(work=again, token="b")
 
 
 def test_what_was_only_given_back_counts_no_attempt(session: Session):
@@ -436,15 +392,6 @@ def test_the_backlog_counts_each_kind(session: Session, monkeypatch: pytest.Monk
         "extract": {"due": 0, "claimed": 0, "failed": 1, "oldest_seconds": 0},
         "summarize": {"due": 0, "claimed": 0, "failed": 0, "oldest_seconds": 0},
     }
-
-
-def test_only_kinds_with_something_to_claim_are_due(session: Session):
-    leave(session, "一", kind="embed")
-    leave(session, "二", kind="summarize", now=NOW + timedelta(seconds=1))
-    assert list_due_kinds(now=NOW) == ["embed"]
-    claim("a")
-    assert list_due_kinds(now=NOW) == []
-    assert list_due_kinds(now=LATER) == ["embed", "summarize"]
 
 
 def test_replaying_makes_what_failed_due_as_if_never_tried_and_wakes_its_workers(

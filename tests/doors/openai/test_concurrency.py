@@ -8,9 +8,8 @@ from typing import Any
 import openai
 import pytest
 
-from apps.chat.inspect.rebuild import rebuild_prompt
+from apps.chat.inspect import rebuild_prompt
 from apps.chat.models import Turn
-from apps.chat.selectors import get_turn_configuration
 from apps.conversations.models import Message, Session
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
@@ -71,8 +70,7 @@ def test_the_prompt_of_a_clients_turn_can_be_rebuilt_but_for_its_own_instruction
     ask(client, START[0])
     ask(client, {"role": "system", "content": "Be brief."}, *START, {"role": "user", "content": "What do I drink?"})
     turn = Turn.objects.get(assistant_message__content="Tea.")
-    settings, table = get_turn_configuration(alice.user)
-    prompt = rebuild_prompt(turn, settings=settings, table=table)
+    prompt = rebuild_prompt(turn)
     assert prompt.exact
     sent = model.chat_requests[1].messages
     assert [(line.role, line.content) for line in prompt.messages[1:]] == [

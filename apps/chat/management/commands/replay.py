@@ -25,7 +25,7 @@ from apps.chat.turn.open import open_message_turn, open_retry_turn
 from apps.chat.turn.run import start_turn
 from apps.chat.turn.types import OpenTurn
 from apps.conversations.models import Message, MessageStatus, Role
-from apps.conversations.sessions import create_session, get_shown_status, list_messages_by_key
+from apps.conversations.sessions import create_session, get_shown_status
 from apps.conversations.types import MAX_CONTENT_CHARS, MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow, InvalidFolder, read_corpus
 from apps.core.db import in_database
@@ -199,7 +199,7 @@ def _get_accounts(folder: Path, conversations: Sequence[RecordedConversation], *
 
 def _find_sent(user: User, keys: Iterable[str]) -> dict[str, Message]:
     """Return the messages that earlier runs sent, by key."""
-    found = list_messages_by_key(user, list(keys))
+    found = Message.objects.filter(user=user, idempotency_key__in=list(keys))
     return {message.idempotency_key: message for message in found if message.idempotency_key is not None}
 
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from apps.accounts.services.people import create_token
 from apps.chat.models import Turn
-from apps.chat.turn.tool_use import rounds, running
-from apps.chat.turn.tool_use.rounds import MAX_ROUNDS
+from apps.chat.turn import tools
+from apps.chat.turn.tools import MAX_ROUNDS
 from apps.conversations.models import Message
 from apps.memory.contexts.writing import create_context
 from apps.memory.entries import create_memory
@@ -25,7 +25,6 @@ from tests.support.scripted_model import Behaviour, Reply, ScriptedModel, call, 
 pytestmark = pytest.mark.long_except(
     "test_the_model_searches_and_answers_with_what_it_found",
     "test_it_is_off_by_default",
-    "test_a_temporary_session_has_no_tools",
     "test_what_is_remembered_cannot_leave_its_block",
     "test_a_retry_writes_nothing_twice",
     "test_nobody_reaches_another_person_s_contexts_or_memories",
@@ -35,11 +34,11 @@ pytestmark = pytest.mark.long_except(
 SEARCH, CREATE, FETCH, UPDATE = "search_memories", "createContext", "fetchContext", "updateContext"
 ALL = [SEARCH, CREATE, FETCH, UPDATE]
 READING = [SEARCH, FETCH]
-
 MESSAGE = "Should I order the paella?"
 FORMS = [("json_schema", True), ("json_schema", True)]
 
 
+# Calls as models write them where their server does not read them.
 UNREAD_CALLS = [
     '<minimax:tool_call>\n<invoke name="search_memories">\n<parameter name="keyword">boat</parameter>\n</invoke>',
     'Let me look that up first.\n<tool_call>{"name": "search_memories", "arguments": {"keyword": "x"}}</tool_call>',
@@ -52,7 +51,6 @@ UNREAD_CALLS = [
     '<｜tool▁call▁begin｜>function<｜tool▁sep｜>search_memories\n```json\n{"keyword": "x"}\n```<｜tool▁call▁end｜>',
     '<|channel|>commentary to=functions.search_memories <|constrain|>json<|message|>{"keyword":"boat"}<|call|>',
 ]
-"""Calls as models write them where their server does not read them."""
 
 
 @pytest.fixture
@@ -174,19 +172,6 @@ def test_text_that_was_shown_before_a_call_stays_and_the_reply_goes_on_after_it(
     assert events[-1].data["emotion"]["primary"] == "neutral"
 
 
-@pytest.mark.parametrize("text", ["Just prose.", "A long reply without JSON. " * 20])
-def test_a_model_that_writes_no_json_is_heard_all_the_same(alice: ApiClient, model: ScriptedModel, text: str):
-    model.script(text.strip())
-    assert say(alice)["assistant_message"]["content"] == text.strip()
-    assert len(model.chat_requests) == 1
-
-
-def test_one_call_is_all_it_takes_where_no_tool_is_needed(alice: ApiClient, model: ScriptedModel):
-    turn = say(alice)
-    assert forms(model) == [("json_schema", True)]
-    assert turn["tool_calls"] == []
-
-
 # Where there are no tools
 
 
@@ -196,20 +181,6 @@ def test_it_is_off_by_default(bob: ApiClient, model: ScriptedModel):
     assert forms(model) == [("json_schema", False)]
     assert SEARCH not in model.chat_requests[0].messages[0]["content"]
     assert turn["tool_calls"] == []
-
-
-@pytest.mark.spec("C7")
-def test_a_temporary_session_has_no_tools(alice: ApiClient, model: ScriptedModel):
-    say(alice, session=alice.new_session(temporary=True))
-    assert forms(model) == [("json_schema", False)]
-
-
-@pytest.mark.spec("E6")
-def test_plain_chat_has_no_tools(alice: ApiClient, model: ScriptedModel, settings: Any):
-    settings.USE_MEMORY_EMOTION_SYSTEM = False
-    model.script("Hello.")
-    say(alice)
-    assert forms(model) == [(None, False)]
 
 
 @pytest.mark.spec("E2")
@@ -231,28 +202,10 @@ def test_the_reply_to_a_form_may_read(alice: ApiClient, model: ScriptedModel):
     assert Turn.objects.get().tool_calls[0]["outcome"] == "ok"
 
 
-def test_the_offline_model_calls_no_tools(alice: ApiClient):
-    session = alice.new_session()
-    assert alice.say(session, MESSAGE).raise_for_status().json()["tool_calls"] == []
-    shown = alice.get(f"/chat/sessions/{session}/context", params={"message": MESSAGE}).json()
-    assert SEARCH not in shown["layers"][0]["content"]
-
-
 def test_a_preview_shows_what_the_prompt_says_of_tools(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     shown = alice.get(f"/chat/sessions/{session}/context", params={"message": MESSAGE}).json()
     assert SEARCH in shown["layers"][0]["content"]
-
-
-def test_a_server_that_refuses_tools_is_asked_without(alice: ApiClient, model: ScriptedModel, settings: Any):
-    settings.CHAT_MODEL = "gemma"  # a client of its own, which remembers
-    refusal = refuse_with(400, "gemma does not support tools")
-    model.default = lambda request: refusal if request.tools else answer("Hi.")
-    session = alice.new_session()
-    for _turn in range(2):
-        assert say(alice, session=session)["assistant_message"]["content"] == "Hi."
-    assert forms(model) == [("json_schema", True), ("json_schema", False), ("json_schema", False)]
-    assert SEARCH not in model.chat_requests[-1].messages[0]["content"]
 
 
 # What a model does wrong
@@ -311,13 +264,13 @@ def test_a_tool_that_breaks_costs_its_result_only(
 
 
 def test_calls_side_by_side_each_get_their_result_and_too_many_are_refused(alice: ApiClient, model: ScriptedModel):
-    calls = [call(SEARCH, {"keyword": f"allergy {at}"}, id=f"id-{at}") for at in range(running.MAX_CALLS + 2)]
+    calls = [call(SEARCH, {"keyword": f"allergy {at}"}, id=f"id-{at}") for at in range(tools.MAX_CALLS + 2)]
     model.script(call_tools(*calls), answer("Done."))
     turn = say(alice)
     lines: list[Any] = model.chat_requests[-1].messages
     assert [line["tool_call_id"] for line in lines if line["role"] == "tool"] == [one["id"] for one in calls]
     outcomes = [shown["outcome"] for shown in turn["tool_calls"]]
-    assert outcomes == ["ok"] * running.MAX_CALLS + ["too_many"] * 2
+    assert outcomes == ["ok"] * tools.MAX_CALLS + ["too_many"] * 2
 
 
 def test_the_same_call_again_is_not_run_again(alice: ApiClient, model: ScriptedModel):
@@ -354,7 +307,7 @@ def test_a_model_that_never_stops_calling_has_to_answer_without_tools(alice: Api
 def test_after_the_time_is_up_no_more_tools_are_offered(
     alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(rounds, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(tools, "MAX_SECONDS", 0.0)
     model.default = lambda request: call_tools(search()) if request.tools else answer("To shrimp.")
     assert say(alice)["assistant_message"]["content"] == "To shrimp."
     assert [offered for _form, offered in forms(model)] == [True, False]
@@ -516,24 +469,6 @@ def client(http_server: HttpServer, alice: ApiClient) -> Any:
 
 def ask(client: openai.OpenAI, **more: Any) -> Any:
     return client.chat.completions.create(model="jiyi", messages=[{"role": "user", "content": MESSAGE}], **more)
-
-
-@pytest.mark.spec("T1", "T3")
-@pytest.mark.parametrize("stream", [False, True])
-def test_openai_s_clients_see_the_answer_only(client: openai.OpenAI, model: ScriptedModel, stream: bool):
-    model.script(call_tools(search(), text="Let me see."), answer("No: shrimp."))
-    found = ask(client, stream=stream)
-    if stream:
-        chunks = list(found)
-        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-        assert not any(choice.delta.tool_calls for chunk in chunks for choice in chunk.choices)
-        told = chunks[-1].model_extra["jiyi"]
-    else:
-        text, told = found.choices[0].message.content, found.model_extra["jiyi"]
-        assert found.choices[0].finish_reason == "stop"
-        assert not found.choices[0].message.tool_calls
-    assert text == "No: shrimp."
-    assert [shown["name"] for shown in told["tool_calls"]] == [SEARCH]
 
 
 def test_what_is_not_stored_may_read_and_writes_nothing(client: openai.OpenAI, model: ScriptedModel):
