@@ -35,9 +35,8 @@ from apps.core.text.tokens import estimate_tokens
 from apps.core.text.topics import find_topic
 from apps.core.text.traces import Traces
 from apps.doors.imports.formats.stores import read_block as read_letta_block
-from apps.doors.imports.formats.uploads import read_nodes
+from apps.doors.imports.formats.uploads import UnreadableFile, read_nodes
 from apps.doors.imports.formats.values import split_statements
-from apps.doors.imports.types import UnreadableFile
 from apps.memory.commands import split_statement
 from apps.memory.recall.long_term import concerns_preference
 from apps.memory.recall.query import find_earlier, split_lines

@@ -28,7 +28,7 @@ from apps.accounts.types import ALL_SCOPES, Scope, allows
 from apps.core.apart import read_apart
 from apps.core.errors import JiyiError, TooLarge
 from apps.core.http import AsyncAPIView, error_body
-from apps.doors.mcp.oauth.services import LOOPBACK, get_base_url, get_resource_metadata_url
+from apps.doors.mcp.oauth import LOOPBACK, get_base_url, get_resource_metadata_url
 from apps.doors.mcp.server import TOOLS, Access, Context, build_server, read_access
 
 
@@ -83,10 +83,7 @@ class McpView(AsyncAPIView):
         if not allows(access.scopes, needed):
             raise InsufficientScope(request._request, needed=needed)
         manager = StreamableHTTPSessionManager(
-            app=_server,
-            json_response=True,
-            stateless=True,
-            max_request_body_size=MAX_BODY_BYTES,
+            app=_server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         async with manager.run():
             return await run_application(
