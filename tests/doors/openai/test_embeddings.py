@@ -15,7 +15,7 @@ from tests.doors.openai.tables import count_rows
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, make_vector, refuse_with
 
-pytestmark = pytest.mark.long_except("test_texts_get_the_vectors_of_the_local_model", "test_another_model_is_not_there")
+pytestmark = pytest.mark.long_except("test_texts_get_the_vectors_of_the_local_model")
 
 REMOTE = "scripted-embedding"
 
