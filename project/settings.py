@@ -240,7 +240,7 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="") or "jiyi@localhost"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "apps.doors.mcp.oauth.services.OAuthAuthentication",
+        "apps.doors.mcp.oauth.OAuthAuthentication",
         "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
@@ -285,13 +285,13 @@ OAUTH2_PROVIDER = {
     "DEFAULT_SCOPES": ["read", "write"],
     "OIDC_ISS_ENDPOINT": PUBLIC_URL,
     "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
-    "OAUTH2_VALIDATOR_CLASS": "apps.doors.mcp.oauth.validator.Validator",
-    "OAUTH2_BACKEND_CLASS": "apps.doors.mcp.oauth.validator.Backend",
+    "OAUTH2_VALIDATOR_CLASS": "apps.doors.mcp.oauth.Validator",
+    "OAUTH2_BACKEND_CLASS": "apps.doors.mcp.oauth.Backend",
     "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
     "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
     "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
-    "ACCESS_TOKEN_GENERATOR": "apps.doors.mcp.oauth.services.make_access_token",
-    "REFRESH_TOKEN_GENERATOR": "apps.doors.mcp.oauth.services.make_refresh_token",
+    "ACCESS_TOKEN_GENERATOR": "apps.doors.mcp.oauth.make_access_token",
+    "REFRESH_TOKEN_GENERATOR": "apps.doors.mcp.oauth.make_refresh_token",
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3_600,
     "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 86_400,
@@ -300,8 +300,8 @@ OAUTH2_PROVIDER = {
     "ALLOW_LOCALHOST_LOOPBACK": True,
     "DCR_ENABLED": True,
     "CIMD_ENABLED": env.bool("OAUTH_CLIENT_ID_METADATA", default=True),
-    "CIMD_METADATA_FETCHER": "apps.doors.mcp.oauth.registration.MetadataFetcher",
-    "CIMD_REGISTRATION_PERMISSION_CLASSES": ["apps.doors.mcp.oauth.registration.OnConsentOnly"],
+    "CIMD_METADATA_FETCHER": "apps.doors.mcp.oauth_views.MetadataFetcher",
+    "CIMD_REGISTRATION_PERMISSION_CLASSES": ["apps.doors.mcp.oauth_views.OnConsentOnly"],
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
@@ -474,7 +474,7 @@ API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", defa
 # Most are of `check --deploy`, which is silent with HTTPS=true. HSTS for subdomains and preloading are left to the
 # proxy: the domain may be others' too, and there is hardly a way back.
 SILENCED_SYSTEM_CHECKS = [
-    "oauth2_provider.E001",  # the second refresh gets tokens of its own (apps/doors/mcp/oauth/validator.py)
+    "oauth2_provider.E001",  # the second refresh gets tokens of its own (apps/doors/mcp/oauth.py)
     "security.W001",  # Django's middleware by its own name: ours are subclasses (apps/core/middleware.py)
     "security.W002",  # the same
     "security.W003",  # the same

@@ -56,6 +56,6 @@ urlpatterns = [
     ),
 ]
 
-handler400 = "apps.doors.errors.bad_request"
-handler404 = "apps.doors.errors.page_not_found"
-handler500 = "apps.doors.errors.server_error"
+handler400 = "apps.doors.openai.base.bad_request"
+handler404 = "apps.doors.openai.base.page_not_found"
+handler500 = "apps.doors.openai.base.server_error"

@@ -218,7 +218,7 @@ class ImportItem(models.Model):
         indexes = [
             models.Index(
                 fields=["past_import", "number"], name="past_import_item_waiting", condition=models.Q(state="waiting")
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -10,13 +10,13 @@ from django.utils import timezone
 from apps.conversations.worker import DATABASE_ERRORS
 from apps.doors.imports.running import run_imports as continue_imports
 from apps.doors.imports.services import wake_importer
-from apps.doors.mcp.oauth import services
+from apps.doors.mcp import oauth
 
 
 @shared_task
 def clear_oauth() -> None:
     """Delete tokens that have expired, and applications that nobody connected."""
-    services.clear_oauth(now=timezone.now())
+    oauth.clear_oauth(now=timezone.now())
 
 
 @shared_task(bind=True, autoretry_for=DATABASE_ERRORS, default_retry_delay=2, max_retries=None)

@@ -1,4 +1,4 @@
-"""Lock out who guesses tokens, at every door that takes one (`apps.accounts.services.token_guessing`)."""
+"""Lock out who guesses tokens, at every door that takes one (`apps.accounts.services.limits`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from apps.accounts.services.limits import count_refusal, digest_token, find_wait, is_known_here, note_valid
 from apps.core.access import get_client_network
-from apps.doors.errors import too_many_refused
+from apps.doors.openai.base import too_many_refused
 
 OAUTH_DOORS = frozenset({"/oauth/token", "/oauth/revoke", "/token"})
 """Where codes and refresh tokens are sent, in the body; they answer 400 or 401 to a wrong one."""
@@ -46,15 +46,21 @@ class TokenLockoutMiddleware(MiddlewareMixin):
 class _Attempt:
     """One request with something that could be guessed."""
 
-    def __init__(self, request: HttpRequest, *, door: str, digest: str, refused_with: frozenset[int]) -> None:
-        self._request, self._door, self._digest, self._refused_with = request, door, digest, refused_with
+    def __init__(self, request: HttpRequest, *, door: str, digest: str, refused_with: tuple[int, ...]) -> None:
+        self._request, self._refused_with = request, refused_with
+        self._address, self._digest, self._door = get_client_network(request), digest, door
         self.is_known = bool(digest) and is_known_here(digest)
 
     def refuse(self) -> HttpResponse | None:
         if self.is_known:
             return None
-        wait = find_wait(address=get_client_network(self._request), digest=self._digest, door=self._door)
-        return None if wait is None else self._answer(wait)
+        wait = find_wait(address=self._address, digest=self._digest, door=self._door)
+        if wait is None:
+            return None
+        if self._door == "token":
+            return too_many_refused(self._request, wait)
+        body = {"error": "temporarily_unavailable", "error_description": "Too many refused requests. Try again later."}
+        return JsonResponse(body, status=429, headers={"Retry-After": str(wait)})
 
     def has_learnt(self, response: HttpResponseBase) -> bool:
         """Whether there is anything to keep in mind."""
@@ -62,18 +68,12 @@ class _Attempt:
 
     def learn(self, response: HttpResponseBase) -> None:
         if self._was_refused(response):
-            count_refusal(address=get_client_network(self._request), digest=self._digest, door=self._door)
+            count_refusal(address=self._address, digest=self._digest, door=self._door)
         elif was_valid(self._request) and self._digest:
             note_valid(self._digest)
 
     def _was_refused(self, response: HttpResponseBase) -> bool:
         return response.status_code in self._refused_with and not was_valid(self._request)
-
-    def _answer(self, wait: int) -> HttpResponse:
-        if self._door == "token":
-            return too_many_refused(self._request, wait)
-        body = {"error": "temporarily_unavailable", "error_description": "Too many refused requests. Try again later."}
-        return JsonResponse(body, status=429, headers={"Retry-After": str(wait)})
 
 
 def was_valid(request: HttpRequest) -> bool:
@@ -83,8 +83,8 @@ def was_valid(request: HttpRequest) -> bool:
 
 def _read_attempt(request: HttpRequest) -> _Attempt | None:
     if request.path_info in OAUTH_DOORS:
-        return _Attempt(request, door="oauth", digest="", refused_with=frozenset({400, 401}))
+        return _Attempt(request, door="oauth", digest="", refused_with=(400, 401))
     scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         return None
-    return _Attempt(request, door="token", digest=digest_token(token.strip()), refused_with=frozenset({401}))
+    return _Attempt(request, door="token", digest=digest_token(token.strip()), refused_with=(401,))

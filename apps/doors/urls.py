@@ -4,9 +4,9 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from apps.doors.imports import api as imports
+from apps.doors.mcp import oauth_views as oauth
 from apps.doors.mcp.http import McpView
-from apps.doors.mcp.oauth import views as oauth
-from apps.doors.mcp.oauth.services import MCP_PATH, RESOURCE_METADATA_PATH
+from apps.doors.mcp.oauth import MCP_PATH, RESOURCE_METADATA_PATH
 from apps.doors.openai import api as openai
 from apps.doors.openai.responses_view import ResponsesView, ResponseView
 

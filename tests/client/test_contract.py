@@ -17,11 +17,10 @@ import jiyi.resources.conversations
 import jiyi.resources.imports
 import jiyi.resources.memories
 import jiyi.resources.person
-from jiyi import AsyncJiyi, Jiyi
+from jiyi import Jiyi
 from jiyi._decoding import Into, ListOf, Number, PageOf, read_object
 from jiyi._requests import UNSET, Request, Resource, all_pages, call, stream
-from jiyi._streaming import read_turn
-from jiyi.types import Page, Turn
+from jiyi.types import Page
 from tests.contracts.document import get_document
 
 OF_OPENAI = "any client for OpenAI's API has it"
@@ -149,28 +148,6 @@ def test_every_list_can_be_iterated():
     assert lists == iterated
 
 
-def test_both_clients_have_the_same_parts():
-    client, other = Jiyi("http://127.0.0.1", "token"), AsyncJiyi("http://127.0.0.1", "token")
-    client.close()
-    parts = [
-        {name: type(part) for name, part in vars(it).items() if isinstance(part, Resource)} for it in (client, other)
-    ]
-    assert parts[0] == parts[1]
-
-
-def test_every_resource_is_part_of_the_clients():
-    modules = (jiyi.resources.conversations, jiyi.resources.imports, jiyi.resources.memories, jiyi.resources.person)
-    defined = {
-        value
-        for module in modules
-        for value in vars(module).values()
-        if inspect.isclass(value) and issubclass(value, Resource) and value is not Resource
-    }
-    client = Jiyi("http://127.0.0.1", "token")
-    client.close()
-    assert defined == {type(part) for part in vars(client).values() if isinstance(part, Resource)}
-
-
 # What is sent
 
 
@@ -242,10 +219,6 @@ def test_the_answer_is_read_as_the_document_has_it(subtests: pytest.Subtests):
                         assert schema["type"] == "object"
                     case read:
                         raise AssertionError(f"{name} reads its answer with {read}")
-
-
-def test_the_events_of_a_stream_end_with_a_turn():
-    assert read_turn == Into(Turn)
 
 
 def check_type(hint: Any, schema: Any, *, at: str, item: Any = None, optional: bool = False) -> None:

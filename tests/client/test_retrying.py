@@ -10,7 +10,7 @@ import pytest
 from jiyi import AsyncJiyi, Jiyi
 from jiyi._decoding import ListOf
 from jiyi._requests import Request
-from jiyi._retrying import FIRST_DELAY, MAX_DELAY, get_delay
+from jiyi._transport import FIRST_DELAY, MAX_DELAY, get_delay
 from jiyi.errors import (
     APIError,
     Conflict,
@@ -51,7 +51,7 @@ WRITE = Request("POST", "/", dict)
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jiyi._retrying.FIRST_DELAY", 0.0)
+    monkeypatch.setattr("jiyi._transport.FIRST_DELAY", 0.0)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_what_is_repeated(request_: Request, failure: JiyiError, again: bool):
 
 
 def test_delays_double_and_vary_and_have_an_end(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("jiyi._retrying.FIRST_DELAY", FIRST_DELAY)
+    monkeypatch.setattr("jiyi._transport.FIRST_DELAY", FIRST_DELAY)
     delays = [get_delay(READ, ConnectionFailed(), attempt=n, retries=20, jitter=1.0) for n in (0, 1, 2, 15)]
     assert delays == [0.5, 1.0, 2.0, MAX_DELAY]
     assert get_delay(READ, ConnectionFailed(), attempt=2, retries=20, jitter=0.0) == 1.0

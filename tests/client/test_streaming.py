@@ -16,8 +16,7 @@ from tests.support.answers import answer
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_comments_and_fields_without_a_colon_are_skipped",
-    "test_the_events_of_a_turn",
+    "test_comments_and_fields_without_a_colon_are_skipped", "test_the_events_of_a_turn"
 )
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5)

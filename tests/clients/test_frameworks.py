@@ -23,40 +23,21 @@ def ask(account: Account, **more: Any) -> dict[str, Any]:
     return account.connection(**{"text": TEXT, "model": "jiyi", "max_tokens": 300, **more})
 
 
-def test_langchain_with_a_real_model(python_environment: Install, llama_account: Account) -> None:
-    langchain = python_environment("langchain-openai")
-    found = langchain.run(PROGRAMS / "langchain_openai_.py", ask(llama_account, max_tokens=40, tools=False))
-    assert found["text"].strip()
-    assert found["usage"]["total_tokens"] > 0
-    assert "".join(found["pieces"]).strip()
-    assert found["stream_usage"]["total_tokens"] > 0
-    assert found["vectors"] == [1536, 1536]
-    said = [content for role, content in llama_account.list_messages() if role == "user"]
-    assert said == [TEXT, "And then?"]
-    assert len(llama_account.list_sessions()) == 1
-
-
 def test_langchain_tools_structured_answers_and_responses(python_environment: Install, account: Account) -> None:
     langchain = python_environment("langchain-openai")
-    found = langchain.run(PROGRAMS / "langchain_openai_.py", ask(account, tools=True))
+    found = langchain.run(PROGRAMS / "langchain_openai_.py", ask(account))
     assert found["text"] == "".join(found["pieces"]) == found["responses"] == REPLY
     (call,) = found["tools"]["calls"]
     assert (call["name"], call["args"]) == ("get_weather", {"city": "Qingdao"})
     assert found["tools"]["text"] == FORECAST
     assert found["trip"] == {"city": "Qingdao", "days": 2}
-
-
-def test_llama_index_with_a_real_model(python_environment: Install, llama_account: Account) -> None:
-    llama_index = python_environment("llama-index")
-    found = llama_index.run(PROGRAMS / "llama_index_.py", ask(llama_account, max_tokens=40, tools=False))
-    assert found["text"].strip()
-    assert "".join(found["pieces"]).strip()
-    assert found["completed"].strip()
+    assert found["usage"]["total_tokens"] > 0 < found["stream_usage"]["total_tokens"]
+    assert found["vectors"] == [1536, 1536]
 
 
 def test_llama_index_calls_a_tool(python_environment: Install, account: Account) -> None:
     llama_index = python_environment("llama-index")
-    found = llama_index.run(PROGRAMS / "llama_index_.py", ask(account, tools=True))
+    found = llama_index.run(PROGRAMS / "llama_index_.py", ask(account))
     assert found["text"] == "".join(found["pieces"]) == found["completed"] == REPLY
     assert found["tool"] == {"output": "Qingdao: sunny", "name": "get_weather"}
 
@@ -66,7 +47,7 @@ def test_the_users_of_dify_are_people_of_their_own(python_environment: Install, 
     dify = python_environment("dify-plugin")
     service = stack.make_account("dify", "--service")
     said = {"anna": "I am allergic to shrimp.", "ben": "I play the cello."}
-    found = dify.run(PROGRAMS / "dify_plugin_.py", ask(service, said=said, tools=True))
+    found = dify.run(PROGRAMS / "dify_plugin_.py", ask(service, said=said))
     for name, text in said.items():
         assert found[name]["text"] == "".join(found[name]["pieces"]) == REPLY
         assert found[name]["finish_reason"] == "stop"
@@ -78,15 +59,6 @@ def test_the_users_of_dify_are_people_of_their_own(python_environment: Install, 
     # Its check of the connection names nobody: it is the service's own.
     assert [content for role, content in service.list_messages() if role == "user"] == ["ping"]
     assert "401" in found["refused"]
-
-
-def test_dify_with_a_real_model(python_environment: Install, llama_stack: Stack) -> None:
-    dify = python_environment("dify-plugin")
-    service = llama_stack.make_account("dify", "--service")
-    given = ask(service, said={"anna": "I like tea."}, max_tokens=40, tools=False)
-    found = dify.run(PROGRAMS / "dify_plugin_.py", given)
-    assert found["anna"]["text"].strip()
-    assert "".join(found["anna"]["pieces"]).strip()
 
 
 @pytest.mark.spec("T4")

@@ -15,10 +15,7 @@ from apps.accounts.services.people import create_token
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.long_except(
-        "test_many_wrong_tokens_are_refused_without_a_query",
-        "test_a_valid_token_is_let_through",
-    ),
+    pytest.mark.long_except("test_many_wrong_tokens_are_refused_without_a_query", "test_a_valid_token_is_let_through"),
 ]
 
 LIMIT = 5
@@ -89,14 +86,6 @@ def test_oauth_codes_and_refresh_tokens_count_too(django_assert_num_queries: Any
     assert answers[-1].json()["error"] == "temporarily_unavailable"
     with django_assert_num_queries(0):
         assert Client().post("/oauth/token", body)["Retry-After"] == "59"
-
-
-def test_valid_tokens_cost_no_further_query_and_are_told_to_the_cache_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    token = create_token(user=User.objects.create_user("mei"))
-    asked: list[str] = []
-    monkeypatch.setattr(limits.cache, "set", lambda key, *_rest: asked.append(key))
-    assert [ask(token).status_code for _ in range(3)] == [200] * 3
-    assert asked == []
 
 
 def test_a_revoked_token_is_known_no_more() -> None:

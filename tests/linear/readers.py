@@ -27,9 +27,8 @@ from apps.core.text.search import bm25_terms, cut_excerpt, index_terms, list_spe
 from apps.core.text.sentences import cut_at_sentence, cut_client_blocks, split_sentences
 from apps.core.text.time_expressions import find_times
 from apps.doors.imports.formats.stores import read_block as read_letta_block
-from apps.doors.imports.formats.uploads import read_nodes
+from apps.doors.imports.formats.uploads import UnreadableFile, read_nodes
 from apps.doors.imports.formats.values import split_statements
-from apps.doors.imports.types import UnreadableFile
 from apps.memory.commands import split_statement
 from apps.memory.recall.long_term import concerns_preference
 from apps.memory.recall.query import find_earlier, split_lines

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from apps.accounts.models import ApiToken, Setting, User
 from apps.accounts.services.people import get_or_create_end_user
-from apps.doors.mcp.oauth.services import record_connection, register_application
+from apps.doors.mcp.oauth import record_connection, register_application
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin
 from tests.contracts.world import SECRET, World, build_world, dump

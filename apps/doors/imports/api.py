@@ -24,9 +24,10 @@ from apps.core.http import read_uuid
 from apps.core.operations import Answer, Problem, describe
 from apps.doors.imports import services
 from apps.doors.imports.formats import registry
+from apps.doors.imports.formats.base import LeftOut
+from apps.doors.imports.formats.uploads import UnreadableFile
 from apps.doors.imports.previews import Preview, preview_file
 from apps.doors.imports.services import can_be_undone, get_import, list_imports, list_items
-from apps.doors.imports.types import LeftOut, UnreadableFile
 from apps.doors.models import ImportItem, PastImport
 from apps.memory.transfer.files import ImportRefused
 
@@ -338,20 +339,10 @@ class ImportUndoView(APIView):
 
 def describe_preview(preview: Preview) -> dict[str, Any]:
     """Return a preview in the form of `ImportPreviewSerializer`."""
-    return {
+    return preview.describe() | {
         "format": preview.format,
-        "found": {
-            "conversations": preview.conversations,
-            "messages": preview.messages,
-            "memories": preview.memories,
-        },
         "ended": preview.ended,
-        "unlearned": preview.unlearned,
-        "proposals": preview.proposals,
         "rows": dict(preview.rows),
-        "left_out": {str(reason): count for reason, count in preview.left_out.items() if count},
-        "first": preview.first,
-        "last": preview.last,
         "problem": preview.problem,
         "conversations": preview.conversation_samples,
         "memories": preview.memory_samples,

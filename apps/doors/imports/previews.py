@@ -6,12 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import IO
+from typing import IO, Any
 
-from apps.doors.imports.formats.registry import detect_format, get_format
-from apps.doors.imports.formats.uploads import Upload
-from apps.doors.imports.formats.values import read_time
-from apps.doors.imports.types import (
+from apps.doors.imports.formats.base import (
     ExportedRow,
     Item,
     LeftOut,
@@ -20,8 +17,10 @@ from apps.doors.imports.types import (
     PastMemory,
     PastProfile,
     Remark,
-    UnreadableFile,
 )
+from apps.doors.imports.formats.registry import detect_format, get_format
+from apps.doors.imports.formats.uploads import UnreadableFile, Upload
+from apps.doors.imports.formats.values import read_time
 
 NOTHING_FOUND = "There is nothing in this file that can be imported."
 
@@ -80,13 +79,19 @@ class Preview:
         """Count an item."""
         match item:
             case PastConversation():
-                self._add_conversation(item)
+                new = item.source_id not in self._seen
+                self._seen.add(item.source_id)
+                self.unlearned += new and not item.learns
+                self.messages += len(item.messages)
+                self.left_out.update(item.left_out)
+                for message in item.messages:
+                    self._note_time(message.said_at)
+                if new:
+                    said = next((message.content for message in item.messages if message.role == "user"), "")
+                    self._add_conversation(item.title, said, len(item.messages), item.started_at)
             case PastMemory():
-                self.memories += 1
-                self.ended += item.ended
                 self._note_time(item.said_at)
-                if len(self.memory_samples) < SAMPLES:
-                    self.memory_samples.append((item.content or f"{item.key}: {item.value}")[:SAMPLE_CHARACTERS])
+                self._add_memory(item.content or f"{item.key}: {item.value}", ended=item.ended)
             case PastProfile():
                 self.proposals += 1
             case Remark():
@@ -98,38 +103,40 @@ class Preview:
             case ExportedRow() if item.table:
                 self._add_row(item.table, item.row)
 
-    def _add_conversation(self, item: PastConversation) -> None:
-        new = item.source_id not in self._seen
-        self._seen.add(item.source_id)
-        self.conversations += new
-        self.unlearned += new and not item.learns
-        self.messages += len(item.messages)
-        self.left_out.update(item.left_out)
-        for message in item.messages:
-            self._note_time(message.said_at)
-        if new and len(self.conversation_samples) < SAMPLES:
-            said = next((message.content for message in item.messages if message.role == "user"), "")
-            self.conversation_samples.append(
-                ConversationSample(item.title, said[:SAMPLE_CHARACTERS], len(item.messages), item.started_at)
-            )
+    def describe(self) -> dict[str, Any]:
+        """Return the amounts that a preview and the report of an import have in common."""
+        return {
+            "found": {"conversations": self.conversations, "messages": self.messages, "memories": self.memories},
+            "left_out": {str(reason): count for reason, count in sorted(self.left_out.items()) if count},
+            "unlearned": self.unlearned,
+            "proposals": self.proposals,
+            "first": self.first,
+            "last": self.last,
+        }
 
     def _add_row(self, table: str, row: Mapping[str, object]) -> None:
         self.rows[table] += 1
         match table:
             case "chat_session":
-                self.conversations += 1
-                if len(self.conversation_samples) < SAMPLES:
-                    title, started = str(row.get("title") or ""), read_time(row.get("created_at"))
-                    self.conversation_samples.append(ConversationSample(title, "", 0, started))
+                self._add_conversation(str(row.get("title") or ""), "", 0, read_time(row.get("created_at")))
             case "conversation":
                 self.messages += 1
                 self._note_time(read_time(row.get("create_time")))
             case "atomic_memory" | "long_term_memory":
-                self.memories += 1
-                self.ended += row.get("status") != "active"
-                if len(self.memory_samples) < SAMPLES:
-                    text = row.get("content") or f"{row.get('key')}: {row.get('value')}"
-                    self.memory_samples.append(str(text)[:SAMPLE_CHARACTERS])
+                text = row.get("content") or f"{row.get('key')}: {row.get('value')}"
+                self._add_memory(str(text), ended=row.get("status") != "active")
+
+    def _add_conversation(self, title: str, said: str, messages: int, started_at: datetime | None) -> None:
+        self.conversations += 1
+        if len(self.conversation_samples) < SAMPLES:
+            sample = ConversationSample(title, said[:SAMPLE_CHARACTERS], messages, started_at)
+            self.conversation_samples.append(sample)
+
+    def _add_memory(self, text: str, *, ended: bool) -> None:
+        self.memories += 1
+        self.ended += ended
+        if len(self.memory_samples) < SAMPLES:
+            self.memory_samples.append(text[:SAMPLE_CHARACTERS])
 
     def _note_time(self, time: datetime | None) -> None:
         if time is not None:

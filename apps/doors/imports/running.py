@@ -12,54 +12,54 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import IO, Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Q, Sum
 from django.utils import timezone
+from pydantic import TypeAdapter
 
 from apps.accounts.models import User
 from apps.accounts.services.export import restore_person
 from apps.accounts.services.people import keep_account
 from apps.conversations.recordings import drop_work, import_conversation, withdraw_sessions
 from apps.conversations.sessions import count_said
+from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import DATABASE_ERRORS
 from apps.core.errors import JiyiError
+from apps.doors.imports.formats.base import ExportedRow, Item, Omission, PastConversation, PastMemory, PastProfile
 from apps.doors.imports.formats.registry import get_format
-from apps.doors.imports.formats.uploads import Upload
-from apps.doors.imports.payloads import list_messages, make_items, read_conversation, read_memory, read_profile
+from apps.doors.imports.formats.uploads import UnreadableFile, Upload
 from apps.doors.imports.previews import NOTHING_FOUND, Preview
 from apps.doors.imports.services import UNDER_WAY
-from apps.doors.imports.types import ExportedRow, Item, UnreadableFile
 from apps.doors.models import ImportItem, ImportPart, PastImport
 from apps.memory.changes.records import Origin, changed_by, list_caused_operations
 from apps.memory.changes.undo import undo_and_purge
 from apps.memory.locking import lock_memories
-from apps.memory.transfer.importing import Adoption, adopt_memories
+from apps.memory.transfer.importing import Adoption, ForeignMemory, adopt_memories
 from apps.profile.services import propose_text, withdraw_proposals
 from apps.summaries.services import leave_unsummarized
 
 logger = structlog.get_logger(__name__)
 
-SLICE_SECONDS = 1.0
-"""How long one import goes on before it is another's turn."""
+SLICE_SECONDS = 1.0  # how long one import goes on before it is another's turn
+RUN_SECONDS = 2.0  # how long a run goes on before its worker does something else
+MAX_ATTEMPTS = 5  # runs that die at an import before it counts as failed
 
-RUN_SECONDS = 2.0
-"""How long a run goes on before its worker does something else."""
+# Stored in one statement while a file is read: items, and their characters.
+STORED_TOGETHER, STORED_CHARACTERS = 100, 4_000_000
 
-MAX_ATTEMPTS = 5
-"""Runs that die at an import before it counts as failed."""
+# Of a conversation, of memories, and of what is undone: as much as one transaction deals with.
+MESSAGES_TOGETHER, MEMORIES_TOGETHER, UNDONE_TOGETHER = 500, 100, 20
 
-STORED_TOGETHER = 100
-STORED_CHARACTERS = 4_000_000
-"""Items of a file that are stored in one statement, and their characters."""
+NAMESPACE = UUID("7a3c1b52-5d0e-4c7b-9a5e-0d1f6b2c8e41")
 
-MEMORIES_TOGETHER = 100
-UNDONE_TOGETHER = 20
+_CONVERSATION, _MEMORY, _PROFILE = TypeAdapter(PastConversation), TypeAdapter(PastMemory), TypeAdapter(PastProfile)
 
 
 class ClaimLost(Exception):
@@ -77,21 +77,13 @@ def run_imports(*, token: str, seconds: float = RUN_SECONDS) -> bool:
     return PastImport.objects.filter(state__in=UNDER_WAY).exists()
 
 
-def claim_import(*, token: str, now: datetime) -> PastImport | None:
-    """Claim the import that was continued least recently, of those that no run holds; None when there is none."""
-    return _claim(PastImport.objects.order_by("served_at", "id"), token=token, now=now)
-
-
-def claim_one(past_import: PastImport, *, token: str, now: datetime) -> PastImport | None:
-    """Claim this import; None while another run holds it, and when it has ended."""
-    return _claim(PastImport.objects.filter(id=past_import.pk), token=token, now=now)
-
-
 @transaction.atomic
-def _claim(imports: QuerySet[PastImport], *, token: str, now: datetime) -> PastImport | None:
+def claim_import(*, token: str, now: datetime, only: PastImport | None = None) -> PastImport | None:
+    """Claim the import that was continued least recently, or `only` this one; None where no run may have it now."""
+    due = PastImport.objects.all() if only is None else PastImport.objects.filter(id=only.pk)
     # A run that the database has ended comes back under its name.
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now) | Q(claim=token)
-    due = imports.filter(free, state__in=UNDER_WAY)
+    due = due.filter(free, state__in=UNDER_WAY).order_by("served_at", "id")
     found = due.select_for_update(no_key=True, skip_locked=True).first()
     if found is None:
         return None
@@ -169,9 +161,10 @@ def _read(past_import: PastImport, *, token: str) -> bool:
                 made = list(make_items(past_import, item, first=number))
                 number += len(made)
                 rows += made
-                characters += _measure(item)
+                characters += sum(len(message.content) for message in getattr(item, "messages", ()))
             if rows and (item is None or len(rows) >= STORED_TOGETHER or characters > STORED_CHARACTERS):
-                _store(past_import, rows, token=token)
+                with _held(past_import, token=token):
+                    ImportItem.objects.bulk_create(rows)
                 rows, characters = [], 0
             if item is None:
                 break
@@ -182,20 +175,39 @@ def _read(past_import: PastImport, *, token: str) -> bool:
         ImportPart.objects.filter(past_import=past_import).delete()
         past_import.state, past_import.problem = PastImport.State.RUNNING, problem[:300]
         past_import.total, past_import.done = past_import.items.filter(state=ImportItem.State.WAITING).count(), 0
-        past_import.counts = describe_found(found)
+        past_import.counts = _begin_report(found)
         past_import.save(update_fields=["state", "problem", "total", "done", "counts"])
     if found.is_empty:
         _end(past_import, token=token, state=PastImport.State.FAILED, problem=problem)
     return not found.is_empty
 
 
-def _store(past_import: PastImport, rows: Sequence[ImportItem], *, token: str) -> None:
-    with _held(past_import, token=token):
-        ImportItem.objects.bulk_create(rows)
+def make_items(past_import: PastImport, item: Item, *, first: int) -> Iterator[ImportItem]:
+    """Yield the rows of an item, numbered from `first`; a long conversation is several."""
 
+    def make(kind: ImportItem.Kind, label: str, **fields: Any) -> ImportItem:
+        row = ImportItem(past_import=past_import, user_id=past_import.user_id, number=first, kind=kind)
+        row.label = label[:200]
+        for name, value in fields.items():
+            setattr(row, name, value)
+        return row
 
-def _measure(item: Item) -> int:
-    return sum(len(message.content) for message in getattr(item, "messages", ()))
+    match item:
+        case PastConversation():
+            for start in range(0, len(item.messages), MESSAGES_TOGETHER):
+                part = replace(item, messages=item.messages[start : start + MESSAGES_TOGETHER])
+                yield make(
+                    ImportItem.Kind.CONVERSATION, item.title, payload=_CONVERSATION.dump_python(part, mode="json")
+                )
+                first += 1
+        case PastMemory():
+            label = item.content or f"{item.key}: {item.value}"
+            yield make(ImportItem.Kind.MEMORY, label, payload=_MEMORY.dump_python(item, mode="json"))
+        case PastProfile():
+            yield make(ImportItem.Kind.OTHER, item.text, payload=_PROFILE.dump_python(item, mode="json"))
+        case Omission():
+            why = {"reason": str(item.reason), "detail": item.detail[:300], "count": item.count}
+            yield make(ImportItem.Kind.OTHER, item.label, state=ImportItem.State.SKIPPED, **why)
 
 
 @contextmanager
@@ -210,19 +222,9 @@ def _open_file(past_import: PastImport) -> Iterator[IO[bytes]]:
         yield file
 
 
-def describe_found(found: Preview) -> dict[str, Any]:
-    """Return what the report says of what a file holds."""
-    return {
-        "found": {"conversations": found.conversations, "messages": found.messages, "memories": found.memories},
-        "left_out": {str(reason): count for reason, count in sorted(found.left_out.items()) if count},
-        "unlearned": found.unlearned,
-        "proposals": found.proposals,
-        "first": found.first.isoformat() if found.first else None,
-        "last": found.last.isoformat() if found.last else None,
-        "imported": {"conversations": 0, "messages": 0, "memories": 0},
-        "skipped": {},
-        "failed": 0,
-    }
+def _begin_report(found: Preview) -> dict[str, Any]:
+    nothing = {"conversations": 0, "messages": 0, "memories": 0}
+    return {**found.describe(), "imported": nothing, "skipped": {}, "failed": 0}
 
 
 # Importing
@@ -256,7 +258,16 @@ def _import_some(past_import: PastImport, *, token: str) -> bool:
 
 
 def _import_conversation(past_import: PastImport, item: ImportItem, *, now: datetime) -> None:
-    session_id, found = read_conversation(item)
+    found = _CONVERSATION.validate_python(item.payload)
+    session_id = _name(past_import, "conversation", found.source_id)
+    # A message without a time was said when the one before it was; what comes twice is taken once.
+    said_at = found.started_at or past_import.created_at
+    messages: dict[UUID, RecordedMessage] = {}
+    for one in found.messages:
+        said_at, message_id = one.said_at or said_at, uuid5(session_id, one.source_id)
+        files = tuple((file.name, file.text) for file in one.files)
+        message = RecordedMessage(role=one.role, content=one.content, create_time=said_at, id=message_id, files=files)
+        messages.setdefault(message_id, message)
     try:
         with transaction.atomic():
             imported = import_conversation(
@@ -264,7 +275,7 @@ def _import_conversation(past_import: PastImport, item: ImportItem, *, now: date
                 session_id=session_id,
                 title=found.title,
                 started_at=found.started_at or past_import.created_at,
-                messages=list_messages(session_id, found, otherwise=past_import.created_at),
+                messages=list(messages.values()),
                 now=now,
                 learns=found.learns,
             )
@@ -281,28 +292,50 @@ def _import_conversation(past_import: PastImport, item: ImportItem, *, now: date
 
 
 def _import_memories(past_import: PastImport, items: Sequence[ImportItem], *, now: datetime) -> None:
-    memories = {item.pk: read_memory(item, now=now) for item in items if item.payload}
-    first = {memory.id: pk for pk, memory in reversed(memories.items())}
-    adopted = adopt_memories(
-        user=past_import.user,
-        memories=[memory for pk, memory in memories.items() if first[memory.id] == pk],
-        operation=past_import.operation,
-        now=now,
-    )
+    first: dict[UUID, ImportItem] = {}
+    memories: list[ForeignMemory] = []
     for item in items:
-        memory = memories[item.pk]
-        outcome = adopted.outcomes[memory.id] if first[memory.id] == item.pk else Adoption.AGAIN
-        item.memory_id = memory.id if outcome in (Adoption.ADOPTED, Adoption.AGAIN) else None
+        memory = _read_memory(past_import, item, now=now)
+        item.memory_id = memory.id
+        if memory.id in first:
+            item.state, item.reason = ImportItem.State.SKIPPED, str(Adoption.AGAIN)
+        else:
+            first[memory.id] = item
+            memories.append(memory)
+    adopted = adopt_memories(user=past_import.user, memories=memories, operation=past_import.operation, now=now)
+    for memory_id, item in first.items():
+        outcome = adopted.outcomes[memory_id]
+        if outcome not in (Adoption.ADOPTED, Adoption.AGAIN):
+            item.memory_id = None
         if outcome is Adoption.ADOPTED:
             item.state, item.count = ImportItem.State.IMPORTED, 1
         elif outcome is Adoption.INVALID:
-            item.state, item.detail = ImportItem.State.FAILED, adopted.reasons[memory.id][:300]
+            item.state, item.detail = ImportItem.State.FAILED, adopted.reasons[memory_id][:300]
         else:
             item.state, item.reason = ImportItem.State.SKIPPED, str(outcome)
 
 
+def _read_memory(past_import: PastImport, item: ImportItem, *, now: datetime) -> ForeignMemory:
+    """Return a memory as it is taken in; one that was true until some time in the past has ended."""
+    found = _MEMORY.validate_python(item.payload)
+    return ForeignMemory(
+        id=_name(past_import, "memory", found.source_id),
+        content=found.content,
+        key=found.key,
+        value=found.value,
+        category=found.category,
+        tags=list(found.tags),
+        said_at=found.said_at,
+        event_start=found.started_at,
+        event_end=found.ended_at,
+        ended=found.ended or (found.ended_at is not None and found.ended_at <= now),
+        muted=found.muted,
+    )
+
+
 def _import_profile(past_import: PastImport, item: ImportItem, *, now: datetime) -> None:
-    proposal_id, found = read_profile(item)
+    found = _PROFILE.validate_python(item.payload)
+    proposal_id = _name(past_import, "profile", f"{found.section}\n{found.text}")
     item.count = propose_text(
         user=past_import.user, proposal_id=proposal_id, section=found.section, text=found.text, now=now
     )
@@ -310,6 +343,11 @@ def _import_profile(past_import: PastImport, item: ImportItem, *, now: datetime)
     item.reason = "" if item.count else str(Adoption.KNOWN)
     # Undoing the import finds the proposal by it.
     item.memory_id = proposal_id if item.count else None
+
+
+def _name(past_import: PastImport, kind: str, source_id: str) -> UUID:
+    """Return an ID that follows from the person, the format and the ID at the source, so nothing comes in twice."""
+    return uuid5(NAMESPACE, "\n".join([str(past_import.user_id), past_import.format, kind, source_id]))
 
 
 def _count(past_import: PastImport, items: Sequence[ImportItem]) -> None:
@@ -344,11 +382,11 @@ def _restore(past_import: PastImport, *, token: str) -> None:
                     yield item.table, dict(item.row)
 
         restored = restore_person(user=past_import.user, read=read, now=now)
-        past_import.counts = describe_found(preview) | {
-            "tables": {name: {"restored": count, "left_out": 0} for name, count in restored.restored.items()}
+        tables = {
+            name: {"restored": restored.restored.get(name, 0), "left_out": restored.left_out.get(name, 0)}
+            for name in [*restored.restored, *restored.left_out]
         }
-        for name, count in restored.left_out.items():
-            past_import.counts["tables"].setdefault(name, {"restored": 0, "left_out": 0})["left_out"] = count
+        past_import.counts = _begin_report(preview) | {"tables": tables}
         past_import.total = past_import.done = sum(restored.restored.values())
         ImportPart.objects.filter(past_import=past_import).delete()
         past_import.save(update_fields=["counts", "total", "done"])

@@ -27,7 +27,7 @@ from apps.accounts.selectors import get_user
 from apps.accounts.types import ALL_SCOPES, Scope, allows
 from apps.core.errors import JiyiError, TooLarge
 from apps.core.http import AsyncAPIView, error_body, run_in_thread_if_large
-from apps.doors.mcp.oauth.services import LOOPBACK, get_base_url, get_resource_metadata_url
+from apps.doors.mcp.oauth import LOOPBACK, get_base_url, get_resource_metadata_url
 from apps.doors.mcp.server import TOOLS, Access, Context, build_server, read_access
 
 
@@ -82,10 +82,7 @@ class McpView(AsyncAPIView):
         if not allows(access.scopes, needed):
             raise InsufficientScope(request._request, needed=needed)
         manager = StreamableHTTPSessionManager(
-            app=_server,
-            json_response=True,
-            stateless=True,
-            max_request_body_size=MAX_BODY_BYTES,
+            app=_server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
         async with manager.run():
             return await run_application(

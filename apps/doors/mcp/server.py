@@ -29,7 +29,7 @@ from apps.chat.tools import Caller, Door, Tool
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, NotFound
 from apps.core.outages import describe_outage
-from apps.doors.mcp.oauth.services import OAuthAccess
+from apps.doors.mcp.oauth import OAuthAccess
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import Status
 
@@ -156,8 +156,7 @@ def _call_tool(access: Access, name: str, arguments: dict[str, Any]) -> types.Ca
         logger.exception("mcp.tool_failed", tool=name, user_id=access.user.pk, exc_info=error)
         return _fail(INTERNAL_ERROR)
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=json.dumps(result, ensure_ascii=False))],
-        structured_content=result,
+        content=[types.TextContent(type="text", text=json.dumps(result, ensure_ascii=False))], structured_content=result
     )
 
 

@@ -43,16 +43,14 @@ from apps.doors.openai.base import (
     find_named_session,
     find_person,
     list_models,
-    peek,
     sends_whole_chat,
+    stream_turn,
 )
 from apps.doors.openai.embeddings import embed_texts, read_embedding_request, render_embeddings
 from apps.doors.openai.request import ChatRequest, read_chat_request
 from apps.doors.openai.schemas import operation
 
 logger = structlog.get_logger(__name__)
-
-_END = b"data: [DONE]\n\n"
 
 
 class ChatCompletionsView(OpenAIView):
@@ -102,9 +100,7 @@ class ModelView(OpenAIView):
         scope=Scope.READ,
         parameters=[OpenApiParameter("model", str, OpenApiParameter.PATH, True, "Name of the model.")],
         answers=schemas.MODEL,
-        problems=[
-            Problem(ModelNotFound, "There is no such model", {"model": []}),
-        ],
+        problems=[Problem(ModelNotFound, "There is no such model", {"model": []})],
     )
     async def get(self, request: Request, model: str) -> Response:
         """Get a model."""
@@ -154,87 +150,69 @@ async def _answer_turn(
     run = start_turn(opening)
     turn = await run.opened()
     headers = {SESSION_HEADER: str(turn.session_id)} if chat.stored else {}
-    relayed = turn.client is not None and turn.client.relayed is not None
     if not chat.stream:
-        body = await _collect_relayed(run) if relayed else await _collect(run, turn)
-        return Response(body, headers=headers)
-    events = run.events()
-    first, events = await peek(events)
-    if isinstance(first, Failed):
-        raise first.error
-    frames = (
-        _encode_relayed(events, include_usage=chat.include_usage)
-        if relayed
-        else _encode(events, run, turn, include_usage=chat.include_usage)
-    )
-    response = stream_frames(frames)
-    for name, value in headers.items():
-        response[name] = value
-    return response
+        return Response(await _collect(run, turn), headers=headers)
+    make = partial(_make_chunks, run=run, turn=turn, include_usage=chat.include_usage)
+    return await stream_turn(run, lambda events: _encode(make(events)), headers=headers)
 
 
 async def _collect(run: TurnRun, turn: OpenTurn) -> dict[str, Any]:
     pieces: list[str] = []
+    relayed: dict[str, Any] | None = None
     async for event in run.events():
         match event:
             case Delta(text):
                 pieces.append(text)
+            case Relayed(answer):
+                relayed = dict(answer)
             case Failed(error):
                 raise error
-            case Done(result):
+            case Done(result) if relayed is None:
                 text = "".join(pieces)
                 usage = count_usage(prompt_tokens=turn.context.total_tokens, text=text)
                 extra = describe_turn(result, session_id=_name_session(turn))
                 return _begin(turn).whole(text, finish_reason=run.finish_reason, usage=usage, **extra)
-    raise AssertionError("a turn ends with Done or Failed")
+    assert relayed is not None, "a turn ends with Done or Failed"
+    return relayed
 
 
-async def _collect_relayed(run: TurnRun) -> dict[str, Any]:
-    completion: dict[str, Any] = {}
-    async for event in run.events():
-        match event:
-            case Relayed(answer):
-                completion = dict(answer)
-            case Failed(error):
-                raise error
-    return completion
-
-
-async def _encode(
-    events: AsyncIterator[TurnEvent], run: TurnRun, turn: OpenTurn, *, include_usage: bool
-) -> AsyncIterator[bytes]:
+async def _make_chunks(
+    events: AsyncIterator[TurnEvent], *, run: TurnRun, turn: OpenTurn, include_usage: bool
+) -> AsyncIterator[Mapping[str, Any]]:
+    """Yield the chunks of a turn's completion. Raises what the turn failed with."""
     completion, pieces = _begin(turn), list[str]()
     unused: Any = None if include_usage else ...
-    yield encode_data(completion.chunk({"role": "assistant", "content": ""}, usage=unused))
+    is_relayed = turn.client is not None and turn.client.relayed is not None
+    if not is_relayed:
+        yield completion.chunk({"role": "assistant", "content": ""}, usage=unused)
     async for event in events:
         match event:
             case Delta(text):
                 pieces.append(text)
-                yield encode_data(completion.chunk({"content": text}, usage=unused))
+                yield completion.chunk({"content": text}, usage=unused)
+            case Relayed(answer):
+                for chunk in list_chunks(answer, include_usage=include_usage):
+                    yield chunk
             case Failed(error):
-                yield encode_data(describe_error(error))
-                return
-            case Done(result):
+                raise error
+            case Done(result) if not is_relayed:
                 usage = count_usage(prompt_tokens=turn.context.total_tokens, text="".join(pieces))
                 extra = describe_turn(result, session_id=_name_session(turn))
                 # Without being asked for it, it is on the last chunk: Dify counts for itself where it finds none.
                 last = None if include_usage else usage
-                yield encode_data(completion.chunk({}, finish_reason=run.finish_reason, usage=last, **extra))
+                yield completion.chunk({}, finish_reason=run.finish_reason, usage=last, **extra)
                 if include_usage:
-                    yield encode_data(completion.usage_chunk(usage))
-    yield _END
+                    yield completion.usage_chunk(usage)
 
 
-async def _encode_relayed(events: AsyncIterator[TurnEvent], *, include_usage: bool) -> AsyncIterator[bytes]:
-    async for event in events:
-        match event:
-            case Relayed(answer):
-                for chunk in list_chunks(answer, include_usage=include_usage):
-                    yield encode_data(chunk)
-            case Failed(error):
-                yield encode_data(describe_error(error))
-                return
-    yield _END
+async def _encode(chunks: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in chunks:
+            yield encode_data(chunk)
+    except JiyiError as error:
+        yield encode_data(describe_error(error))
+    else:
+        yield b"data: [DONE]\n\n"
 
 
 def _begin(turn: OpenTurn) -> Completion:
@@ -247,30 +225,22 @@ def _name_session(turn: OpenTurn) -> str | None:
     return str(turn.session_id) if turn.client is None or turn.client.stored else None
 
 
-# No conversation
-
-
 async def _answer_plainly(chat: ChatRequest) -> HttpResponseBase:
     """Pass a request on that is no conversation: nothing is recalled, stored or learned."""
     chosen = await in_database(choose_chat_model, asked=chat.body["model"])
     answer = relay(chosen.model, {**chat.relayed_body, "model": chosen.other, "stream": chat.stream})
-    if not chat.stream:
-        return Response(await anext(answer))
     first = await anext(answer)  # a refusal has a status of its own
+    if not chat.stream:
+        return Response(first)
 
-    async def encode() -> AsyncIterator[bytes]:
-        try:
-            for chunk in list_chunks(first, include_usage=chat.include_usage):
-                yield encode_data(chunk)
-            async for event in answer:
-                for chunk in list_chunks(event, include_usage=chat.include_usage):
-                    yield encode_data(chunk)
-        except JiyiError as error:
-            yield encode_data(describe_error(error))
-            return
-        yield _END
+    async def make() -> AsyncIterator[Mapping[str, Any]]:
+        for chunk in list_chunks(first, include_usage=chat.include_usage):
+            yield chunk
+        async for event in answer:
+            for chunk in list_chunks(event, include_usage=chat.include_usage):
+                yield chunk
 
-    return stream_frames(encode())
+    return stream_frames(_encode(make()))
 
 
 # On the wire

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, NoReturn
 
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,23 +16,22 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.selectors import get_user
 from apps.accounts.services.people import resolve_person
 from apps.chat.selectors import list_models as list_choices
-from apps.chat.turn.types import Started, TurnEvent
+from apps.chat.turn.run import TurnRun
+from apps.chat.turn.types import Failed, Started, TurnEvent
 from apps.conversations.histories import ensure_session
 from apps.conversations.sessions import get_session
+from apps.core import http
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, ModelUnavailable, NotFound
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
 from apps.core.llm.client import FROM_ENVIRONMENT, get_chat_model, get_embedder_name
 from apps.core.llm.types import ChatModel
 from apps.core.operations import ErrorShape
+from apps.core.responses import stream_frames
 
 # Errors: ``{"error": {"message", "type", "param", "code"}}``
 
-_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    429: "rate_limit_error",
-}
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CODES = {"unauthenticated": "invalid_api_key", "throttled": "rate_limit_exceeded", "invalid": None}
 _ABOUT_A_PARAMETER = (400, 404)
 
@@ -83,10 +84,7 @@ OPENAI_SHAPE = ErrorShape(
                         "type": "string",
                         "description": "The kind, such as `invalid_request_error` or `server_error`.",
                     },
-                    "param": {
-                        "type": ["string", "null"],
-                        "description": "The parameter that is wrong, if it is one.",
-                    },
+                    "param": {"type": ["string", "null"], "description": "The parameter that is wrong, if it is one."},
                     "code": {
                         "type": ["string", "null"],
                         "description": "For programs, such as `model_not_found` or `previous_response_not_found`.",
@@ -125,6 +123,39 @@ def handle_openai_exception(error: Exception, context: Mapping[str, Any]) -> Res
     return response
 
 
+# What Django itself answers, in the shape of the door that was asked
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what Django refuses: a host it does not serve, too many parameters."""
+    return _reshape(request, http.bad_request(request, exception))
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404."""
+    return _reshape(request, http.page_not_found(request, exception))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 500."""
+    return _reshape(request, http.server_error(request))
+
+
+def too_many_refused(request: HttpRequest, wait: int) -> HttpResponse:
+    """Answer 429 to somebody who sent too many wrong tokens; `wait`: seconds until the next is looked at."""
+    message = f"Too many requests with a wrong token came from your address. Try again in {wait} seconds."
+    answer = _reshape(request, JsonResponse(http.error_body("throttled", message), status=429))
+    answer["Retry-After"] = str(wait)
+    return answer
+
+
+def _reshape(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    if not request.path.startswith("/v1/"):
+        return response
+    error = json.loads(response.content)["error"]
+    return JsonResponse(encode_error(response.status_code, error), status=response.status_code)
+
+
 # Views
 
 FIRST_EVENT_SECONDS = 15.0
@@ -150,32 +181,38 @@ def find_person(request: Request) -> User:
     return resolve_person(token=token, headers=request.headers, body=body)
 
 
-async def peek(events: AsyncIterator[TurnEvent]) -> tuple[TurnEvent | None, AsyncIterator[TurnEvent]]:
-    """Wait a while for the first event that says something, and return it with all events; None if none came."""
+async def stream_turn(
+    run: TurnRun, encode: Callable[[AsyncIterator[TurnEvent]], AsyncIterator[bytes]], *, headers: Mapping[str, str]
+) -> HttpResponseBase:
+    """Return the stream of what `encode` makes of a turn's events.
+
+    It waits a while for the first word, and raises what the turn has failed with until then.
+    """
+    events = run.events()
     seen: list[TurnEvent] = []
-    upcoming = asyncio.ensure_future(anext(events))
     deadline = asyncio.get_running_loop().time() + FIRST_EVENT_SECONDS
-    first: TurnEvent | None = None
-    while first is None:
+    while True:
+        upcoming = asyncio.ensure_future(anext(events))
         remaining = deadline - asyncio.get_running_loop().time()
         done, _pending = await asyncio.wait([upcoming], timeout=max(remaining, 0))
-        if not done:
+        first = upcoming.result() if done else None
+        if isinstance(first, Failed):
+            raise first.error
+        if not isinstance(first, Started):
             break
-        seen.append(upcoming.result())
-        if isinstance(seen[-1], Started):
-            upcoming = asyncio.ensure_future(anext(events))
-        else:
-            first = seen[-1]
+        seen.append(first)
 
     async def replay() -> AsyncIterator[TurnEvent]:
         for event in seen:
             yield event
-        if first is None:
-            yield await upcoming
+        yield await upcoming
         async for event in events:
             yield event
 
-    return first, replay()
+    response = stream_frames(encode(replay()))
+    for name, value in headers.items():
+        response[name] = value
+    return response
 
 
 # Sessions

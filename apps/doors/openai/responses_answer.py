@@ -22,16 +22,19 @@ class ResponseBuilder:
     """Makes the events of one response. `created`: Unix time in seconds. `echo`: what is repeated of the request."""
 
     def __init__(self, *, key: uuid.UUID, created: int, model: str, echo: Mapping[str, Any]) -> None:
-        self.text = ""
-        self.refusal = ""
+        self.parts: dict[str, str] = {}  # of the message, by kind
         self.calls: dict[int, dict[str, Any]] = {}
         self.finish_reason = ""
         self.usage: Mapping[str, Any] | None = None
         self.key = key
         self._base = _make_base(key, created=created, model=model, echo=echo)
         self._order: list[int | None] = []  # None is the message, the others are calls
-        self._part = ""
         self._sequence = -1
+
+    @property
+    def text(self) -> str:
+        """What the model answered in words."""
+        return self.parts.get("output_text", "")
 
     @property
     def message(self) -> dict[str, Any]:
@@ -44,15 +47,15 @@ class ResponseBuilder:
         for kind in ("response.created", "response.in_progress"):
             yield self._make(kind, response={**self._base, "status": "in_progress"})
 
-    def add_text(self, text: str) -> Iterator[Event]:
-        """Add a piece of the reply."""
+    def add_text(self, text: str, kind: str = "output_text") -> Iterator[Event]:
+        """Add a piece of the reply, or of a refusal."""
         if not text:
             return
-        yield from self._open_message("output_text")
-        self.text += text
-        if self._part == "output_text":
-            place = self._locate(None)
-            yield self._make("response.output_text.delta", **place, content_index=0, delta=text, logprobs=[])
+        yield from self._open_message(kind)
+        self.parts[kind] = self.parts.get(kind, "") + text
+        if kind == next(iter(self.parts)):
+            more: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
+            yield self._make(f"response.{kind}.delta", **self._locate(None), content_index=0, delta=text, **more)
 
     def add_chat(self, event: Mapping[str, Any]) -> Iterator[Event]:
         """Add a chunk of a chat completion's stream, or a whole completion."""
@@ -66,7 +69,7 @@ class ResponseBuilder:
             if isinstance(said.get("content"), str):
                 yield from self.add_text(said["content"])
             if isinstance(said.get("refusal"), str):
-                yield from self._add_refusal(said["refusal"])
+                yield from self.add_text(said["refusal"], "refusal")
             for at, call in enumerate(said.get("tool_calls") or ()):
                 yield from self._add_call(call, at)
             if choice.get("finish_reason"):
@@ -105,39 +108,27 @@ class ResponseBuilder:
 
     # The message
 
-    def _open_message(self, part: str) -> Iterator[Event]:
+    def _open_message(self, kind: str) -> Iterator[Event]:
         if None in self._order:
             return
         self._order.append(None)
-        self._part = part
         place = self._locate(None)
         item = {**self._render_message("in_progress"), "content": []}
         yield self._make("response.output_item.added", output_index=place["output_index"], item=item)
-        empty = render_text("") if part == "output_text" else render_refusal("")
-        yield self._make("response.content_part.added", **place, content_index=0, part=empty)
-
-    def _add_refusal(self, text: str) -> Iterator[Event]:
-        if not text:
-            return
-        yield from self._open_message("refusal")
-        self.refusal += text
-        if self._part == "refusal":
-            yield self._make("response.refusal.delta", **self._locate(None), content_index=0, delta=text)
+        self.parts[kind] = ""
+        yield self._make("response.content_part.added", **place, content_index=0, part=render_part(kind, ""))
 
     def _close_message(self, status: str) -> Iterator[Event]:
         place = {**self._locate(None), "content_index": 0}
-        if self._part == "output_text":
-            yield self._make("response.output_text.done", **place, text=self.text, logprobs=[])
-            part = render_text(self.text)
-        else:
-            yield self._make("response.refusal.done", **place, refusal=self.refusal)
-            part = render_refusal(self.refusal)
-        yield self._make("response.content_part.done", **place, part=part)
+        kind, text = next(iter(self.parts.items()))
+        done: dict[str, Any] = {"text": text, "logprobs": []} if kind == "output_text" else {"refusal": text}
+        yield self._make(f"response.{kind}.done", **place, **done)
+        yield self._make("response.content_part.done", **place, part=render_part(kind, text))
         item = self._render_message(status)
         yield self._make("response.output_item.done", output_index=place["output_index"], item=item)
 
     def _render_message(self, status: str) -> dict[str, Any]:
-        return render_message(self.text, name=name_message(self.key), status=status, refusal=self.refusal)
+        return render_message(self.parts, name=name_message(self.key), status=status)
 
     # Calls of functions
 
@@ -253,24 +244,17 @@ def _read_count(figures: Any, name: str) -> int:
 # Items
 
 
-def render_message(text: str, *, name: str, status: str = "completed", refusal: str = "") -> dict[str, Any]:
-    """Return the message of a response."""
-    content: list[dict[str, Any]] = []
-    if text or not refusal:
-        content.append(render_text(text))
-    if refusal:
-        content.append(render_refusal(refusal))
+def render_message(parts: Mapping[str, str], *, name: str, status: str = "completed") -> dict[str, Any]:
+    """Return the message of a response; `parts`: its text and its refusal, by kind."""
+    content = [render_part(kind, text) for kind, text in parts.items()]
     return {"id": name, "type": "message", "status": status, "role": "assistant", "content": content}
 
 
-def render_text(text: str) -> dict[str, Any]:
-    """Return the part of a message that is its text."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-def render_refusal(text: str) -> dict[str, Any]:
-    """Return the part of a message in which the model refuses."""
-    return {"type": "refusal", "refusal": text}
+def render_part(kind: str, text: str) -> dict[str, Any]:
+    """Return the part of a message that is its text (`output_text`) or its `refusal`."""
+    if kind == "refusal":
+        return {"type": kind, "refusal": text}
+    return {"type": kind, "text": text, "annotations": [], "logprobs": []}
 
 
 def render_call(call: Mapping[str, Any], *, name: str, status: str = "completed") -> dict[str, Any]:

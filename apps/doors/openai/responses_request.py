@@ -48,11 +48,6 @@ class ResponseRequest:
     metadata: Mapping[str, str]
     echo: Mapping[str, Any]
 
-    @property
-    def references(self) -> list[str]:
-        """IDs of stored items that the input refers to."""
-        return list_references(self.items)
-
     def to_chat(self, messages: Sequence[Mapping[str, Any]], *, whole: bool) -> ChatRequest:
         """Return the chat completion request with these messages; see `read_chat_request`."""
         system = [{"role": "system", "content": self.instructions}] if self.instructions else []

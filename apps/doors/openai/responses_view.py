@@ -43,9 +43,9 @@ from apps.doors.openai.base import (
     describe_error,
     find_named_session,
     find_person,
-    peek,
     refuse,
     sends_whole_chat,
+    stream_turn,
 )
 from apps.doors.openai.request import ChatRequest, render_content
 from apps.doors.openai.responses_answer import (
@@ -60,7 +60,13 @@ from apps.doors.openai.responses_answer import (
     render_message,
     render_stored,
 )
-from apps.doors.openai.responses_request import ResponseRequest, list_called, read_response_request, to_messages
+from apps.doors.openai.responses_request import (
+    ResponseRequest,
+    list_called,
+    list_references,
+    read_response_request,
+    to_messages,
+)
 from apps.doors.openai.schemas import operation
 from apps.doors.openai.stored_responses import (
     NewResponse,
@@ -157,7 +163,7 @@ def _find_place(user: User, given: ResponseRequest) -> Place:
         if earlier is None:
             raise PreviousResponseNotFound(given.previous)
     called = list_called(earlier.exchange) if earlier else []
-    new = to_messages(given.items, referred=_find_items(user, given.references), called=called)
+    new = to_messages(given.items, referred=_find_items(user, list_references(given.items)), called=called)
     return continue_response(new, earlier, stored=given.stored)
 
 
@@ -205,13 +211,9 @@ async def _answer_turn(
     builder = _begin(given, key=key, model=(turn.client.model if turn.client else "") or turn.chosen.name)
     if not given.stream:
         return Response(await _collect(_build(run.events(), run, turn, builder, user=user)), headers=headers)
-    first, events = await peek(run.events())
-    if isinstance(first, Failed):
-        raise first.error
-    response = stream_frames(_encode(_build(events, run, turn, builder, user=user), builder))
-    for name, value in headers.items():
-        response[name] = value
-    return response
+    return await stream_turn(
+        run, lambda events: _encode(_build(events, run, turn, builder, user=user), builder), headers=headers
+    )
 
 
 async def _build(
@@ -297,12 +299,12 @@ def _describe_stored(user: User, name: str) -> dict[str, Any]:
         raise NotFound(f"Response with id {name!r} not found.")
     row, reply = found.row, found.reply
     if reply is not None:
-        status, output = "completed", [render_message(reply.content, name=name_message(key))]
+        status, output = "completed", [render_message({"output_text": reply.content}, name=name_message(key))]
     elif found.calls is not None:
         calls = enumerate(found.calls["tool_calls"])
         status, output = "completed", [render_call(call, name=name_call(key, at)) for at, call in calls]
         if found.calls.get("content"):
-            output.insert(0, render_message(found.calls["content"], name=name_message(key)))
+            output.insert(0, render_message({"output_text": found.calls["content"]}, name=name_message(key)))
     else:
         waits = found.asked and get_shown_status(found.asked, now=timezone.now()) == MessageStatus.PENDING
         status, output = "in_progress" if waits else "failed", []

@@ -12,7 +12,6 @@ from apps.core.llm.embedding import DIMENSIONS
 from apps.core.operations import EVENTS, Answer, Component, Problem, describe, event
 
 operation = partial(describe, tag="OpenAI-compatible")
-RESPONSE_ID = "resp_b7d6f1a05c3e4f0e9c2d8a1f6e5b4c3d"
 _STRING, _OBJECTS = {"type": "string"}, {"type": "array", "items": {"type": "object"}}
 _TEXT = {"type": "string", "minLength": 1}
 
@@ -209,8 +208,7 @@ RESPONSE = Component(
 RESPONSE_ANSWERS = [
     Answer(RESPONSE, "The response, or its events, with `stream: true`."),
     Answer(
-        event("ResponseEvent", "`data` is an event of OpenAI's API; events are named by their type."),
-        media_type=EVENTS,
+        event("ResponseEvent", "`data` is an event of OpenAI's API; events are named by their type."), media_type=EVENTS
     ),
 ]
 

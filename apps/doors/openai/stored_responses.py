@@ -104,7 +104,6 @@ class EarlierResponse:
     after it, so that what is stored is what it continues.
     """
 
-    id: uuid.UUID
     session_id: uuid.UUID
     asked: str
     reply: str | None
@@ -147,11 +146,10 @@ def find_earlier_response(user: User, response_id: uuid.UUID) -> EarlierResponse
         return None
     end = found.reply or found.asked
     assert end is not None, "a response without a reply has the message that it answers"
-    rows = {row.id: row for row in _list_rows(user, end.session_id)}
+    rows = {row.id: row for row in StoredResponse.objects.filter(user=user, message__session=end.session_id)}
     before = _list_before(user, found, end=end, rows=rows, limit=get_settings(user).context_limit)
     after = Message.objects.filter(user=user, session=end.session_id, position__gt=end.position, role__in=SAID)
     return EarlierResponse(
-        id=response_id,
         session_id=end.session_id,
         asked=found.asked.content if found.asked else "",
         reply=found.reply.content if found.reply else None,
@@ -179,10 +177,6 @@ def get_own_calls(row: StoredResponse) -> Mapping[str, Any] | None:
     """Return the chat message in which the response calls tools, None where it does not."""
     last: Mapping[str, Any] = row.exchange[-1] if row.exchange else {}
     return last if last.get("tool_calls") else None
-
-
-def _list_rows(user: User, session_id: uuid.UUID) -> list[StoredResponse]:
-    return list(StoredResponse.objects.filter(user=user, message__session=session_id))
 
 
 def _list_exchange(row: StoredResponse | None, rows: Mapping[uuid.UUID, StoredResponse]) -> list[Mapping[str, Any]]:
@@ -271,20 +265,14 @@ def continue_response(new: Sequence[ChatMessage], earlier: EarlierResponse | Non
     if earlier is None:
         return Place(messages=new)
     asks = [line for line in new if line["role"] == "user"]
-    from_store = earlier.is_newest and stored and len(asks) < 2 and not any(map(_is_said, new))
-    waiting = [] if earlier.reply is not None or (from_store and asks) else [_say(role="user", text=earlier.asked)]
-    before = [] if from_store else [_say(role=line.role, text=line.content) for line in earlier.before]
+    replies = [line for line in new if line["role"] == "assistant" and line.get("content")]
+    from_store = earlier.is_newest and stored and len(asks) < 2 and not replies
+    waits = earlier.reply is None and not (from_store and asks)
+    waiting: list[ChatMessage] = [{"role": "user", "content": earlier.asked}] if waits else []
+    before = [] if from_store else [{"role": line.role, "content": line.content} for line in earlier.before]
     return Place(
         messages=[*before, *waiting, *(earlier.exchange if earlier.reply is None else ()), *new],
         session_id=earlier.session_id,
         from_store=from_store,
         is_branch=not from_store,
     )
-
-
-def _is_said(line: ChatMessage) -> bool:
-    return line["role"] == "assistant" and bool(line.get("content"))
-
-
-def _say(*, role: str, text: str) -> ChatMessage:
-    return {"role": role, "content": text}

@@ -35,7 +35,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services.people import create_token
 from apps.accounts.types import Scope
 from apps.core.errors import InvalidInput
-from apps.doors.mcp.oauth.services import disconnect_apps, list_targets
+from apps.doors.mcp.oauth import disconnect_apps, list_targets
 from apps.doors.models import ConnectedApp
 from apps.panel.accounts.services import may_make_service_tokens
 from apps.panel.links import link_page

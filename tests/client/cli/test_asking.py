@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,7 @@ from tests.support.answers import answer
 from tests.support.scripted_model import Reply, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.long_except(
-    "test_the_reply_is_all_of_stdout",
-    "test_a_reply_cannot_steer_the_terminal",
-    "test_a_model_that_refuses",
+    "test_the_reply_is_all_of_stdout", "test_a_reply_cannot_steer_the_terminal", "test_a_model_that_refuses"
 )
 
 
@@ -51,19 +48,6 @@ def test_a_session_that_was_deleted_is_not_continued(jiyi: Jiyi, model: Scripted
     assert done.code == 0
     assert "starting a new one" in done.err
     assert Message.objects.get(role="user").content == "two"
-
-
-def test_a_session_that_was_named_has_to_be_there(jiyi: Jiyi):
-    done = jiyi("ask", "--session", "00000000-0000-0000-0000-000000000000", "Hello")
-    assert (done.code, done.out) == (4, "")
-    assert "Traceback" not in done.err
-
-
-def test_a_damaged_state_file_is_no_obstacle(jiyi: Jiyi, model: ScriptedModel, home: Path):
-    jiyi("ask", "one")
-    (home / ".local/state/jiyi/sessions.json").write_text("[{")
-    assert jiyi("ask", "two").code == 0
-    assert Session.objects.count() == 2
 
 
 def test_the_message_can_be_piped(jiyi: Jiyi, model: ScriptedModel):
@@ -120,14 +104,3 @@ def test_a_model_that_refuses(jiyi: Jiyi, model: ScriptedModel):
     done = jiyi("ask", "--json", "Hello")
     assert (done.code, done.out) == (5, "")
     assert done.err.startswith("Error: ")
-
-
-def test_options_that_exclude_each_other(jiyi: Jiyi):
-    assert jiyi("ask", "--new", "--temporary", "Hello").code == 2
-    assert Session.objects.count() == 0
-
-
-def test_the_state_holds_no_text(jiyi: Jiyi, model: ScriptedModel, home: Path):
-    jiyi("ask", "something secret")
-    state = json.loads((home / ".local/state/jiyi/sessions.json").read_text())
-    assert list(state.values()) == [str(Session.objects.get().id)]

@@ -15,10 +15,7 @@ from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
 from tests.doors.imports.samples import CHATGPT_CONVERSATION, MEM0_RESULTS
 
-pytestmark = pytest.mark.long_except(
-    "test_conversations_become_sessions",
-    "test_a_file_of_no_known_format",
-)
+pytestmark = pytest.mark.long_except("test_conversations_become_sessions", "test_a_file_of_no_known_format")
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +121,3 @@ def test_an_export_of_everything_is_restored_in_an_empty_account(jiyi: Jiyi, cli
 def test_what_does_not_go_together(arguments: list[str], jiyi: Jiyi, archive: Path):
     given = [str(archive) if it == "FILE" else it for it in arguments]
     assert jiyi("import", *given).code == 2
-
-
-def test_an_import_of_nobody(jiyi: Jiyi):
-    assert jiyi("import", "--follow", "00000000-0000-0000-0000-000000000000").code == 4

@@ -83,17 +83,10 @@ def test_what_the_server_refuses_is_one_line(status: int, code: str, exit_code: 
 
 
 def test_a_server_that_is_not_there(run: Jiyi, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("jiyi._retrying.FIRST_DELAY", 0.0)
+    monkeypatch.setattr("jiyi._transport.FIRST_DELAY", 0.0)
     done = run("stats", "--url", "http://127.0.0.1:1", "--token", "t")
     assert (done.code, done.out) == (5, "")
     assert "Is the server running?" in done.err
-
-
-@pytest.mark.long
-def test_a_url_that_is_none(run: Jiyi):
-    done = run("stats", "--url", "http://[", "--token", "t")
-    assert done.code == 5
-    assert done.err.startswith("Error: ")
 
 
 def test_the_end_user_of_a_service_is_named_in_each_request(run: Jiyi, scripted_server: ScriptedServer):

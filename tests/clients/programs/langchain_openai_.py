@@ -36,15 +36,14 @@ found: dict[str, Any] = {
     "pieces": [chunk.content for chunk in chunks],
     "stream_usage": next((chunk.usage_metadata for chunk in reversed(chunks) if chunk.usage_metadata), None),
 }
-if given["tools"]:
-    equipped = chat.bind_tools([get_weather])
-    said: list[Any] = [HumanMessage("How is the weather in Qingdao?")]
-    call = equipped.invoke(said)
-    said += [call, ToolMessage(get_weather.invoke(call.tool_calls[0]["args"]), tool_call_id=call.tool_calls[0]["id"])]
-    found["tools"] = {"calls": call.tool_calls, "text": equipped.invoke(said).content}
-    found["trip"] = chat.with_structured_output(Trip, method="json_schema").invoke("Two days in Qingdao.").model_dump()
-    responses = ChatOpenAI(**options, use_responses_api=True)
-    found["responses"] = responses.invoke(given["text"]).text
+equipped = chat.bind_tools([get_weather])
+said: list[Any] = [HumanMessage("How is the weather in Qingdao?")]
+call = equipped.invoke(said)
+said += [call, ToolMessage(get_weather.invoke(call.tool_calls[0]["args"]), tool_call_id=call.tool_calls[0]["id"])]
+found["tools"] = {"calls": call.tool_calls, "text": equipped.invoke(said).content}
+found["trip"] = chat.with_structured_output(Trip, method="json_schema").invoke("Two days in Qingdao.").model_dump()
+responses = ChatOpenAI(**options, use_responses_api=True)
+found["responses"] = responses.invoke(given["text"]).text
 embedder = OpenAIEmbeddings(
     base_url=given["base_url"], api_key=given["token"], model="text-embedding-3-small", check_embedding_ctx_length=False
 )

@@ -29,12 +29,7 @@ llm = OpenAILike(
 question = ChatMessage(role="user", content=given["text"])
 reply = llm.chat([question])
 pieces = [chunk.delta or "" for chunk in llm.stream_chat([question, reply.message, ChatMessage(content="And then?")])]
-found: dict[str, Any] = {
-    "text": reply.message.content,
-    "pieces": pieces,
-    "completed": llm.complete(given["text"]).text,
-}
-if given["tools"]:
-    answer = llm.predict_and_call([FunctionTool.from_defaults(get_weather)], "How is the weather in Qingdao?")
-    found["tool"] = {"output": str(answer.response), "name": answer.sources[0].tool_name}
+found: dict[str, Any] = {"text": reply.message.content, "pieces": pieces, "completed": llm.complete(given["text"]).text}
+answer = llm.predict_and_call([FunctionTool.from_defaults(get_weather)], "How is the weather in Qingdao?")
+found["tool"] = {"output": str(answer.response), "name": answer.sources[0].tool_name}
 json.dump(found, sys.stdout)

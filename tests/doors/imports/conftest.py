@@ -10,7 +10,7 @@ from apps.accounts.models import User
 from apps.conversations import queue
 from apps.doors.imports import services
 from apps.doors.imports.running import run_imports
-from apps.doors.imports.services import create_import
+from apps.doors.imports.services import create_import, undo_import
 from apps.doors.models import PastImport
 from tests.support.factories import UserFactory
 
@@ -26,6 +26,20 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+def work() -> None:
+    """Do all that workers would."""
+    while run_imports(token="test"):
+        pass
+
+
+def undo(past_import: PastImport) -> PastImport:
+    """Undo an import to its end."""
+    undo_import(user=past_import.user, import_id=past_import.id, now=timezone.now())
+    work()
+    past_import.refresh_from_db()
+    return past_import
+
+
 @pytest.fixture
 def user(db: None) -> User:
     return UserFactory.create(username="mei")
@@ -38,8 +52,7 @@ def bring(user: User) -> Bring:
     def bring(data: bytes, *, owner: User | None = None) -> PastImport:
         file = io.BytesIO(data)
         created = create_import(user=owner or user, file=file, name="file", now=timezone.now())
-        while run_imports(token="test"):
-            pass
+        work()
         created.refresh_from_db()
         return created
 

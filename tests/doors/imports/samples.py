@@ -7,178 +7,101 @@ import json
 import zipfile
 from typing import Any
 
+from apps.doors.imports.formats.base import Item
 from apps.doors.imports.formats.registry import detect_format
 from apps.doors.imports.formats.uploads import Upload
-from apps.doors.imports.types import Item
+
+
+def tree(*nodes: dict[str, Any]) -> dict[str, Any]:
+    """The nodes of a conversation by their names, each with its children."""
+    return {
+        node["id"]: node | {"children": [other["id"] for other in nodes if other["parent"] == node["id"]]}
+        for node in nodes
+    }
+
+
+def chatgpt(name: str, parent: str, role: str, second: float | None, *parts: Any, **more: Any) -> dict[str, Any]:
+    """A node of ChatGPT's tree; `more`: of its message."""
+    message = {
+        "id": name,
+        "author": {"role": role, "name": None, "metadata": {}},
+        "create_time": second and 1709251200.0 + second,
+        "content": {"content_type": "text", "parts": list(parts)},
+        "metadata": {},
+        "recipient": "all",
+    }
+    return {"id": name, "parent": parent, "message": message | more}
+
 
 CHATGPT_CONVERSATION = {
     "title": "搬家计划",
     "create_time": 1709251200.5,
     "update_time": 1709251260.0,
-    "mapping": {
-        "root": {"id": "root", "message": None, "parent": None, "children": ["system"]},
-        "system": {
-            "id": "system",
-            "parent": "root",
-            "children": ["ask"],
-            "message": {
-                "id": "system",
-                "author": {"role": "system", "name": None, "metadata": {}},
-                "create_time": None,
-                "content": {"content_type": "text", "parts": [""]},
-                "metadata": {"is_visually_hidden_from_conversation": True},
-                "recipient": "all",
-            },
-        },
-        "ask": {
-            "id": "ask",
-            "parent": "system",
-            "children": ["thought", "old answer"],
-            "message": {
-                "id": "ask",
-                "author": {"role": "user", "name": None, "metadata": {}},
-                "create_time": 1709251201.0,
-                "content": {
-                    "content_type": "multimodal_text",
-                    "parts": [
-                        {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"},
-                        "我三月要搬到上海，帮我列个清单。",
-                    ],
-                },
-                "metadata": {},
-                "recipient": "all",
-            },
-        },
-        "old answer": {
-            "id": "old answer",
-            "parent": "ask",
-            "children": [],
-            "message": {
-                "id": "old answer",
-                "author": {"role": "assistant"},
-                "create_time": 1709251202.0,
-                "content": {"content_type": "text", "parts": ["A first attempt."]},
-                "metadata": {},
-                "recipient": "all",
-            },
-        },
-        "thought": {
-            "id": "thought",
-            "parent": "ask",
-            "children": ["search"],
-            "message": {
-                "id": "thought",
-                "author": {"role": "assistant"},
-                "create_time": 1709251203.0,
-                "content": {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "c"}]},
-                "metadata": {},
-                "recipient": "all",
-            },
-        },
-        "search": {
-            "id": "search",
-            "parent": "thought",
-            "children": ["found"],
-            "message": {
-                "id": "search",
-                "author": {"role": "assistant"},
-                "create_time": 1709251204.0,
-                "content": {"content_type": "code", "language": "unknown", "text": 'search("上海 搬家")'},
-                "metadata": {},
-                "recipient": "browser",
-            },
-        },
-        "found": {
-            "id": "found",
-            "parent": "search",
-            "children": ["answer"],
-            "message": {
-                "id": "found",
-                "author": {"role": "tool", "name": "browser"},
-                "create_time": 1709251205.0,
-                "content": {"content_type": "tether_browsing_display", "result": "r", "summary": "s"},
-                "metadata": {},
-                "recipient": "all",
-            },
-        },
-        "answer": {
-            "id": "answer",
-            "parent": "found",
-            "children": [],
-            "message": {
-                "id": "answer",
-                "author": {"role": "assistant"},
-                "create_time": 1709251206.0,
-                "content": {"content_type": "text", "parts": ["先订搬家公司。\ue200cite\ue202turn0search0\ue201"]},
-                "metadata": {},
-                "recipient": "all",
-            },
-        },
-    },
+    "mapping": tree(
+        {"id": "root", "message": None, "parent": None},
+        chatgpt("system", "root", "system", None, "", metadata={"is_visually_hidden_from_conversation": True}),
+        chatgpt("ask", "system", "user", 1, content={
+            "content_type": "multimodal_text",
+            "parts": [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"},
+                      "我三月要搬到上海，帮我列个清单。"],
+        }),
+        chatgpt("old answer", "ask", "assistant", 2, "A first attempt."),
+        chatgpt("thought", "ask", "assistant", 3, content={
+            "content_type": "thoughts", "thoughts": [{"summary": "s", "content": "c"}],
+        }),
+        chatgpt("search", "thought", "assistant", 4, recipient="browser", content={
+            "content_type": "code", "language": "unknown", "text": 'search("上海 搬家")',
+        }),
+        chatgpt("found", "search", "tool", 5, content={
+            "content_type": "tether_browsing_display", "result": "r", "summary": "s",
+        }),
+        chatgpt("answer", "found", "assistant", 6, "先订搬家公司。\ue200cite\ue202turn0search0\ue201"),
+    ),
     "current_node": "answer",
     "conversation_id": "65e1c0de-0000-4000-8000-000000000001",
     "is_archived": False,
-}
+}  # fmt: skip
+
+
+def deepseek(name: str, parent: str, day: int, **fragments: str) -> dict[str, Any]:
+    """A node of DeepSeek's tree; `fragments`: by their type."""
+    message = {
+        "files": [],
+        "model": "deepseek-chat",
+        "inserted_at": f"2026-02-0{day}T09:00:00.125000+08:00",
+        "fragments": [{"type": kind, "content": content} for kind, content in fragments.items()],
+    }
+    return {"id": name, "parent": parent, "message": message}
+
 
 DEEPSEEK_CONVERSATION: dict[str, Any] = {
     "id": "5a1c0000-0000-4000-8000-000000000001",
     "title": "搬家清单",
     "inserted_at": "2026-02-01T09:00:00.125000+08:00",
     "updated_at": "2026-02-02T09:00:00.125000+08:00",
-    "mapping": {
-        "root": {"id": "root", "parent": None, "children": ["1"], "message": None},
-        "1": {
-            "id": "1",
-            "parent": "root",
-            "children": ["2", "3"],
-            "message": {
-                "files": [],
-                "model": "deepseek-chat",
-                "inserted_at": "2026-02-01T09:00:00.125000+08:00",
-                "fragments": [{"type": "REQUEST", "content": "我四月要从成都搬到厦门，帮我列个清单。"}],
-            },
-        },
-        "2": {
-            "id": "2",
-            "parent": "1",
-            "children": [],
-            "message": {
-                "files": [],
-                "model": "deepseek-reasoner",
-                "inserted_at": "2026-02-01T09:00:00.125000+08:00",
-                "fragments": [
-                    {"type": "THINK", "content": "搬家。"},
-                    {"type": "RESPONSE", "content": "先订车。"},
-                ],
-            },
-        },
-        "3": {
-            "id": "3",
-            "parent": "1",
-            "children": ["4"],
-            "message": {
-                "files": [],
-                "model": "deepseek-reasoner",
-                "inserted_at": "2026-02-02T09:00:00.125000+08:00",
-                "fragments": [
-                    {"type": "THINK", "content": "重新想一遍。"},
-                    {"type": "RESPONSE", "content": "先退租，再订车。"},
-                ],
-            },
-        },
-        "4": {
-            "id": "4",
-            "parent": "3",
-            "children": [],
-            "message": {
-                "files": [],
-                "model": "deepseek-chat",
-                "inserted_at": "2026-02-02T09:00:00.125000+08:00",
-                "fragments": [{"type": "REQUEST", "content": "我还有一只叫团子的猫。"}],
-            },
-        },
-    },
+    "mapping": tree(
+        {"id": "root", "parent": None, "message": None},
+        deepseek("1", "root", 1, REQUEST="我四月要从成都搬到厦门，帮我列个清单。"),
+        deepseek("2", "1", 1, THINK="搬家。", RESPONSE="先订车。"),
+        deepseek("3", "1", 2, THINK="重新想一遍。", RESPONSE="先退租，再订车。"),
+        deepseek("4", "3", 2, REQUEST="我还有一只叫团子的猫。"),
+    ),
 }
+
+
+def claude(name: str, parent: str, sender: str, *content: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A message of Claude's."""
+    return {
+        "uuid": name,
+        "text": "",
+        "content": list(content),
+        "sender": sender,
+        "created_at": f"2025-06-12T10:00:0{name[1:]}.000000Z",
+        "attachments": [],
+        "files": [],
+        "parent_message_uuid": parent,
+    } | more
+
 
 CLAUDE_CONVERSATION = {
     "uuid": "c1a0de00-0000-4000-8000-000000000001",
@@ -188,44 +111,22 @@ CLAUDE_CONVERSATION = {
     "updated_at": "2025-06-12T10:05:00.000000Z",
     "account": {"uuid": "acc0"},
     "chat_messages": [
-        {
-            "uuid": "m1",
-            "text": "I bake bread every Sunday.",
-            "content": [{"type": "text", "text": "I bake bread every Sunday.", "citations": []}],
-            "sender": "human",
-            "created_at": "2025-06-12T10:00:01.000000Z",
-            "attachments": [{"file_name": "notes.txt", "extracted_content": "flour"}],
-            "files": [],
-            "parent_message_uuid": "00000000-0000-4000-8000-000000000000",
-        },
-        {
-            "uuid": "m2",
-            "text": "",
-            "content": [{"type": "text", "text": "An answer that was made again."}],
-            "sender": "assistant",
-            "created_at": "2025-06-12T10:00:02.000000Z",
-            "attachments": [],
-            "files": [],
-            "parent_message_uuid": "m1",
-        },
-        {
-            "uuid": "m3",
-            "text": "",
-            "content": [
-                {"type": "thinking", "thinking": "Hmm."},
-                {"type": "tool_use", "name": "web_search", "input": {}},
-                {"type": "tool_result", "content": []},
-                {"type": "text", "text": "Lovely."},
-                {"type": "text", "text": "Which flour?"},
-            ],
-            "sender": "assistant",
-            "created_at": "2025-06-12T10:00:03.000000Z",
-            "attachments": [],
-            "files": [],
-            "parent_message_uuid": "m1",
-        },
+        claude(
+            "m1", "00000000-0000-4000-8000-000000000000", "human",
+            {"type": "text", "text": "I bake bread every Sunday.", "citations": []},
+            text="I bake bread every Sunday.", attachments=[{"file_name": "notes.txt", "extracted_content": "flour"}],
+        ),
+        claude("m2", "m1", "assistant", {"type": "text", "text": "An answer that was made again."}),
+        claude(
+            "m3", "m1", "assistant",
+            {"type": "thinking", "thinking": "Hmm."},
+            {"type": "tool_use", "name": "web_search", "input": {}},
+            {"type": "tool_result", "content": []},
+            {"type": "text", "text": "Lovely."},
+            {"type": "text", "text": "Which flour?"},
+        ),
     ],
-}
+}  # fmt: skip
 
 CLAUDE_MEMORIES = [
     {
@@ -262,37 +163,29 @@ MEM0_RESULTS = {
     "relations": [{"source": "alice", "relationship": "likes", "target": "badminton"}],
 }
 
+
+def letta(role: str, text: str, second: int, *calls: tuple[str, str]) -> dict[str, Any]:
+    """A message of an agent file; `calls`: names of tools with their arguments."""
+    return {
+        "role": role,
+        "content": [{"type": "text", "text": text}],
+        "tool_calls": [{"id": "c", "function": {"name": name, "arguments": given}} for name, given in calls],
+        "created_at": f"2025-09-01T10:00:0{second}+00:00",
+        "id": f"message-{second}",
+    }
+
+
 LETTA_AGENT_FILE = {
     "agents": [
         {
             "id": "agent-0",
             "name": "memo",
             "agent_type": "letta_v1_agent",
-            "block_ids": ["block-0", "block-1"],
-            "in_context_message_ids": ["message-0"],
             "messages": [
-                {
-                    "type": "message",
-                    "role": "system",
-                    "content": [{"type": "text", "text": "You are…"}],
-                    "id": "message-0",
-                },
-                {
-                    "type": "message",
-                    "role": "user",
-                    "content": [{"type": "text", "text": "I moved to Leeds."}],
-                    "created_at": "2025-09-01T10:00:00+00:00",
-                    "id": "message-1",
-                },
-                {
-                    "type": "message",
-                    "role": "assistant",
-                    "content": [{"type": "text", "text": "Welcome!"}],
-                    "tool_calls": None,
-                    "created_at": "2025-09-01T10:00:05+00:00",
-                    "id": "message-2",
-                },
-                {"type": "message", "role": "tool", "content": [{"type": "text", "text": "OK"}], "id": "message-3"},
+                letta("system", "You are…", 0),
+                letta("user", "I moved to Leeds.", 1),
+                letta("assistant", "Welcome!", 2),
+                letta("tool", "OK", 3),
             ],
         }
     ],
@@ -301,10 +194,7 @@ LETTA_AGENT_FILE = {
         {"id": "block-0", "label": "persona", "value": "I am a friendly memo.", "limit": 5000},
         {"id": "block-1", "label": "human", "value": "- 用户叫李雷\n- 用户是护士", "limit": 5000},
     ],
-    "files": [],
-    "sources": [],
     "tools": [{"id": "tool-0", "name": "greet"}],
-    "mcp_servers": [],
     "metadata": {"revision_id": "1"},
 }
 
@@ -317,72 +207,43 @@ LETTA_OLD_AGENT_FILE = {
     "created_at": "2025-03-01T00:00:00+00:00",
     "name": "sam",
     "messages": [
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": '{"type": "login", "last_login": "Never"}'}],
-            "created_at": "2025-03-01T00:00:01+00:00",
-        },
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": '{"type": "user_message", "message": "我养了一只猫", "time": "t"}'}],
-            "created_at": "2025-03-01T00:00:02+00:00",
-        },
-        {
-            "role": "assistant",
-            "content": [{"type": "text", "text": "She has a cat. I greet her."}],
-            "tool_calls": [{"id": "c", "function": {"name": "send_message", "arguments": '{"message": "它叫什么？"}'}}],
-            "created_at": "2025-03-01T00:00:03+00:00",
-        },
-        {
-            "role": "assistant",
-            "content": [{"type": "text", "text": "I had better note that."}],
-            "tool_calls": [{"id": "d", "function": {"name": "core_memory_append", "arguments": "{}"}}],
-            "created_at": "2025-03-01T00:00:04+00:00",
-        },
+        letta("user", '{"type": "login", "last_login": "Never"}', 1),
+        letta("user", '{"type": "user_message", "message": "我养了一只猫", "time": "t"}', 2),
+        letta("assistant", "She has a cat. I greet her.", 3, ("send_message", '{"message": "它叫什么？"}')),
+        letta("assistant", "I had better note that.", 4, ("core_memory_append", "{}")),
     ],
     "version": "0.6.47",
 }
 
-LETTA_PASSAGES = [
-    {
-        "id": "passage-1",
-        "text": "Ada studied in Porto.",
-        "agent_id": "a",
-        "created_at": "2025-04-01T00:00:00Z",
-        "tags": ["life"],
-    },
-    {"id": "passage-2", "text": "Gone.", "agent_id": "a", "created_at": "2025-04-01T00:00:00Z", "is_deleted": True},
+LETTA_PASSAGES: list[dict[str, Any]] = [
+    {"id": "passage-1", "text": "Ada studied in Porto.", "agent_id": "a", "tags": ["life"]},
+    {"id": "passage-2", "text": "Gone.", "agent_id": "a", "is_deleted": True},
 ]
+
+
+def zep_edge(name: str, fact: str, **times: str | None) -> dict[str, Any]:
+    """An edge of Graphiti's graph; `times`: when it was true."""
+    nodes = {"source_node_uuid": "n1", "target_node_uuid": "n2", "episodes": []}
+    return {"uuid": name, "name": "LIVES_IN", "fact": fact, "created_at": "2025-01-01T00:00:00Z"} | nodes | times
+
 
 ZEP_EDGES = {
     "edges": [
-        {
-            "uuid": "e1",
-            "name": "LIVES_IN",
-            "fact": "Kendra lived in Leeds",
-            "created_at": "2025-01-01T00:00:00Z",
-            "valid_at": "2020-01-01T00:00:00Z",
-            "invalid_at": "2024-05-01T00:00:00Z",
-            "expired_at": "2024-05-02T00:00:00Z",
-            "source_node_uuid": "n1",
-            "target_node_uuid": "n2",
-            "episodes": [],
-        },
-        {
-            "uuid": "e2",
-            "name": "LIVES_IN",
-            "fact": "Kendra 住在约克",
-            "created_at": "2025-01-02T00:00:00Z",
-            "valid_at": "2024-05-01T00:00:00Z",
-            "invalid_at": None,
-            "expired_at": None,
-            "source_node_uuid": "n1",
-            "target_node_uuid": "n3",
-            "episodes": [],
-        },
+        zep_edge(
+            "e1", "Kendra lived in Leeds", valid_at="2020-01-01T00:00:00Z", invalid_at="2024-05-01T00:00:00Z",
+            expired_at="2024-05-02T00:00:00Z",
+        ),
+        zep_edge("e2", "Kendra 住在约克", valid_at="2024-05-01T00:00:00Z", invalid_at=None, expired_at=None),
     ],
     "nodes": [{"uuid": "n1", "name": "Kendra", "summary": ""}],
-}
+}  # fmt: skip
+
+
+def zep(number: int, role: str, kind: str, content: str) -> dict[str, Any]:
+    """A message of a session of Zep's."""
+    time = f"2025-07-01T00:00:0{number}Z"
+    return {"uuid": f"z{number}", "role": role, "role_type": kind, "content": content, "created_at": time}
+
 
 ZEP_SESSIONS = [
     {
@@ -391,38 +252,21 @@ ZEP_SESSIONS = [
         "metadata": {"title": "换工作"},
         "facts": ["Alice works at ByteDance"],
         "messages": [
-            {
-                "uuid": "z1",
-                "role": "Alice",
-                "role_type": "user",
-                "content": "我跳槽了",
-                "created_at": "2025-07-01T00:00:01Z",
-            },
-            {
-                "uuid": "z2",
-                "role": "bot",
-                "role_type": "assistant",
-                "content": "恭喜",
-                "created_at": "2025-07-01T00:00:02Z",
-            },
-            {"uuid": "z3", "role": "crm", "role_type": "tool", "content": "{}", "created_at": "2025-07-01T00:00:03Z"},
+            zep(1, "Alice", "user", "我跳槽了"), zep(2, "bot", "assistant", "恭喜"), zep(3, "crm", "tool", "{}"),
         ],
     }
-]
+]  # fmt: skip
 
+_CATS = {"session": "a", "title": "Cats", "create_time": "2024-01-01T10:00:00Z"}
 PLAIN_LINES = [
-    {
-        "role": "user",
-        "content": "I have two cats.",
-        "create_time": "2024-01-01T10:00:00Z",
-        "session": "a",
-        "title": "Cats",
-    },
+    {"role": "user", "content": "I have two cats.", **_CATS},
     {"role": "assistant", "content": "What are their names?", "create_time": "2024-01-01T10:00:05Z", "session": "a"},
     {"role": "user", "content": "我在学法语", "create_time": 1704189600, "session": "b"},
     {"memory": "用户对虾过敏", "create_time": "2024-02-01T00:00:00Z", "tags": ["健康"]},
     {"key": "home", "value": "York", "category": "fact"},
 ]
+_THREAD = {"uuid": "1", "role": "user", "content": "Hi, I'm Jo.", "created_at": "2025-07-01T00:00:01Z"}
+_EXPORT = {"about": "…", "exported_at": "2026-11-20T08:30:00+00:00", "user": {"id": 1}}
 
 
 def as_json(value: Any) -> bytes:
@@ -488,34 +332,11 @@ FILES: dict[str, tuple[str, bytes]] = {
     "Zep edge list": ("zep", as_json(ZEP_EDGES["edges"])),
     "Graphiti facts": ("zep", as_json({"message": "ok", "facts": ZEP_EDGES["edges"]})),
     "Zep sessions": ("zep", as_json(ZEP_SESSIONS)),
-    "Zep thread": (
-        "zep",
-        as_json(
-            {
-                "thread_id": "t",
-                "messages": [
-                    {"uuid": "1", "role": "user", "content": "Hi, I'm Jo.", "created_at": "2025-07-01T00:00:01Z"}
-                ],
-            }
-        ),
-    ),
+    "Zep thread": ("zep", as_json({"thread_id": "t", "messages": [_THREAD]})),
     "plain lines": ("plain", as_lines(PLAIN_LINES)),
     "plain array": ("plain", as_json(PLAIN_LINES)),
-    "plain conversation": (
-        "plain",
-        as_json({"title": "t", "messages": [{"role": "user", "content": "我叫李雷"}]}),
-    ),
+    "plain conversation": ("plain", as_json({"title": "t", "messages": [{"role": "user", "content": "我叫李雷"}]})),
     "plain single line": ("plain", as_lines(PLAIN_LINES[:1])),
-    "export of everything": (
-        "jiyi",
-        as_json(
-            {
-                "about": "…",
-                "exported_at": "2026-11-20T08:30:00+00:00",
-                "user": {"id": 1},
-                "data": {"conversation": [{"id": "x"}]},
-            }
-        ),
-    ),
+    "export of everything": ("jiyi", as_json(_EXPORT | {"data": {"conversation": [{"id": "x"}]}})),
 }
 """A file of each shape, with its format."""

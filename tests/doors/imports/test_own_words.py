@@ -12,9 +12,6 @@ from apps.accounts.models import Setting, User
 from apps.chat.search import find_conversations
 from apps.conversations.models import Attachment, Message, Session, Work
 from apps.conversations.worker import claim_rounds
-from apps.doors.imports.running import run_imports
-from apps.doors.imports.services import undo_import
-from apps.doors.models import PastImport
 from apps.extraction.run import extract
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
@@ -22,7 +19,7 @@ from apps.profile.models import ProfileProposal
 from apps.profile.services import accept_proposal, reject_proposal
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import prepare_summaries
-from tests.doors.imports.conftest import Bring
+from tests.doors.imports.conftest import Bring, undo
 from tests.doors.imports.samples import CHATGPT_CONVERSATION, CLAUDE_CONVERSATION, as_json, as_lines
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("C9")]
@@ -49,7 +46,6 @@ def found(user: User, query: str) -> list[str]:
     ("content", "own"),
     [
         (f"{ECHO}\n\n{ASKED}", ASKED),
-        (f"{ASKED}\n{ECHO}", ASKED),
         ("<memories>\nRemember that I live in Oslo.\n</memories>\nI am Tom and I live in York.", "York"),
         ("<记忆>\n记住我住在奥斯陆。我对乳胶过敏。Oslo latex\n</记忆>\n我养了一只猫。", "养了一只猫"),
     ],
@@ -83,14 +79,6 @@ def test_a_message_of_nothing_else_leaves_nothing(user: User, bring: Bring) -> N
     assert (session.title, AtomicMemory.objects.count(), Work.objects.filter(kind="extract").count()) == ("", 0, 0)
     store_embeddings(prepare_embeddings(Message.objects.filter(user=user)))
     assert list(ConversationEmbedding.objects.values_list("content", flat=True)) == ["Hello."]
-
-
-def test_echoes_do_not_hide_what_was_said(user: User, bring: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.chat.search.CANDIDATES", 3)
-    lines = [{"role": "user", "content": "I moved to Oslo.", "create_time": "2024-01-01T00:00:00Z", "session": "s"}]
-    later = {"role": "user", "content": f"{ECHO}\nHi", "create_time": "2024-02-01T00:00:00Z", "session": "s"}
-    bring(as_lines(lines + [later] * 9))
-    assert found(user, "Oslo") == ["I moved to Oslo."]
 
 
 # What the source does not remember from
@@ -137,12 +125,8 @@ def test_a_pasted_text_is_a_file_of_its_session(user: User, bring: Bring) -> Non
 @pytest.mark.long
 def test_a_very_long_paste_is_several_files(user: User, bring: Bring) -> None:
     text = "蜂" * 1_200_000
-    pasted = {
-        "uuid": "1",
-        "sender": "human",
-        "text": "看",
-        "attachments": [{"file_name": "n" * 300, "extracted_content": text}],
-    }
+    pasted = {"uuid": "1", "sender": "human", "text": "看"}
+    pasted["attachments"] = [{"file_name": "n" * 300, "extracted_content": text}]  # type: ignore[assignment]
     bring(as_json([CLAUDE_CONVERSATION | {"chat_messages": [pasted]}]))
     assert "".join(Attachment.objects.order_by("-text").values_list("text", flat=True)) == text
     assert Attachment.objects.count() == 3
@@ -153,13 +137,8 @@ def test_a_very_long_paste_is_several_files(user: User, bring: Bring) -> None:
 
 def with_context(**instructions: Any) -> dict[str, Any]:
     changed = copy.deepcopy(CHATGPT_CONVERSATION)
-    contents = {
-        "saved": {
-            "content_type": "model_editable_context",
-            "model_set_context": "1. [2025-11-02]. Odile is left-handed.",
-        },
-        "told": {"content_type": "user_editable_context"} | instructions,
-    }
+    saved = {"content_type": "model_editable_context", "model_set_context": "1. [2025-11-02]. Odile is left-handed."}
+    contents = {"saved": saved, "told": {"content_type": "user_editable_context"} | instructions}
     for name, content in contents.items():
         changed["mapping"][name] = {"parent": "root", "children": [], "message": {"content": content}}  # type: ignore[index]
     return changed
@@ -190,10 +169,7 @@ def test_undoing_takes_back_what_still_waits(user: User, bring: Bring) -> None:
     done = bring(as_json([with_context(**INSTRUCTIONS)]))
     accepted = ProfileProposal.objects.get(section="background")
     accept_proposal(user=user, proposal_id=accepted.id, now=timezone.now())
-    undo_import(user=user, import_id=done.id, now=timezone.now())
-    while run_imports(token="test"):
-        pass
-    assert PastImport.objects.get().state == "undone"
+    assert undo(done).state == "undone"
     assert proposed(user) == [("background", "I repair clocks.", "accepted")]
     assert not AtomicMemory.objects.exists()
 

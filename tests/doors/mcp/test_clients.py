@@ -58,9 +58,7 @@ async def over_http(server: HttpServer, token: str, mode: str) -> AsyncIterator[
 
 def over_stdio(*arguments: str, mode: str = "auto", **environment: str) -> Client:
     command = StdioServerParameters(
-        command=sys.executable,
-        args=[str(ROOT / "manage.py"), "mcp", *arguments],
-        env=stdio_environment(**environment),
+        command=sys.executable, args=[str(ROOT / "manage.py"), "mcp", *arguments], env=stdio_environment(**environment)
     )
     return Client(command, mode=mode)
 

@@ -115,23 +115,3 @@ def test_nobody_reads_or_changes_what_is_somebody_elses(people: list[Person]) ->
                 error = person.caller.send("resources/read", {"uri": f"jiyi://memories/{memory}"}).json()["error"]
                 assert error["message"] == "This memory does not exist."
     assert {person.user.pk: dump(person.user) for person in people} == before
-
-
-@pytest.mark.long
-def test_what_one_adds_is_ones_own(people: list[Person]) -> None:
-    person, *others = people[::-1]
-    before = {other.user.pk: dump(other.user) for other in others}
-    for write in WRITES.values():
-        assert "violet" in str(write(person.caller))
-    assert {other.user.pk: dump(other.user) for other in others} == before
-    assert "violet" in str(READS["search_memories"](person.caller))
-
-
-@pytest.mark.long
-def test_the_service_itself_is_yet_another_person(people: list[Person]) -> None:
-    owner = McpCaller(people[0].caller.token)
-    assert READS["search_memories"](owner) == {"results": []}
-    assert owner.read("jiyi://memories/recent") == {"results": []}
-    for person in people:
-        for refused in REFUSED.values():
-            assert refused(owner, person).endswith("does not exist.")

@@ -9,8 +9,8 @@ import pytest
 from oauth2_provider.cimd import CIMDError, SafeMetadataFetcher
 from oauth2_provider.models import Application
 
-from apps.doors.mcp.oauth.registration import MetadataFetcher, find_redirect_problem
-from apps.doors.mcp.oauth.services import describe_target
+from apps.doors.mcp.oauth import describe_target
+from apps.doors.mcp.oauth_views import MetadataFetcher, find_redirect_problem
 from tests.support.http_server import HttpServer
 from tests.support.oauth import CALLBACK, App
 
@@ -27,19 +27,10 @@ pytestmark = [
 DOCUMENT = "https://agent.example/client.json"
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "https://claude.ai/api/mcp/auth_callback",
-        "http://localhost:1234/callback",
-        "http://127.0.0.1/callback",
-        "http://[::1]:7/",
-        "cursor://anysphere.cursor-mcp/oauth/callback",
-        "com.example.app:/callback",
-    ],
-)
-def test_where_an_application_may_send_people(uri: str) -> None:
-    assert find_redirect_problem(uri) is None
+def test_where_an_application_may_send_people() -> None:
+    hosts = ("https://claude.ai/api/mcp/auth_callback", "http://localhost:1234/callback", "http://127.0.0.1/callback")
+    schemes = ("http://[::1]:7/", "cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/callback")
+    assert not [uri for uri in hosts + schemes if find_redirect_problem(uri)]
 
 
 @pytest.mark.parametrize(
@@ -75,13 +66,7 @@ def test_a_client_becomes_a_public_one_whatever_it_asks_for(app: App) -> None:
 
 @pytest.mark.parametrize(
     ("given", "name"),
-    [
-        (" A\n B\u202e\u0000\u200b ", "A B"),
-        ("x" * 300, "x" * 100),
-        ("", "localhost"),
-        (None, "localhost"),
-        ("记事本", "记事本"),
-    ],
+    [(" A\n B\u202e\u0000\u200b ", "A B"), ("x" * 300, "x" * 100), (None, "localhost"), ("记事本", "记事本")],
 )
 def test_a_name_is_text_that_can_be_seen(app: App, given: str | None, name: str) -> None:
     assert app.register(client_name=given).json()["client_name"] == name
@@ -91,13 +76,11 @@ def test_a_name_is_text_that_can_be_seen(app: App, given: str | None, name: str)
     ("metadata", "error"),
     [
         ({"redirect_uris": []}, "invalid_redirect_uri"),
-        ({"redirect_uris": CALLBACK}, "invalid_redirect_uri"),
         ({"redirect_uris": ["http://example.org/"]}, "invalid_redirect_uri"),
         ({"redirect_uris": ["trae://some.extension/oauth/callback", "javascript:alert(1)"]}, "invalid_redirect_uri"),
         ({"redirect_uris": [CALLBACK] * 11}, "invalid_redirect_uri"),
         ({"client_name": 7}, "invalid_client_metadata"),
         ({"grant_types": ["client_credentials"]}, "invalid_client_metadata"),
-        ({"grant_types": "authorization_code"}, "invalid_client_metadata"),
         ({"response_types": ["token"]}, "invalid_client_metadata"),
         ({"client_name": "x" * 20_000}, "invalid_client_metadata"),
     ],
@@ -109,6 +92,7 @@ def test_metadata_that_are_not_acceptable_register_nothing(app: App, metadata: d
     assert Application.objects.count() == 1
 
 
+GRANTS = ["authorization_code", "refresh_token"]
 VSCODE = [
     "https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect", "http://localhost/", "http://127.0.0.1/",
     "http://localhost:33418/", "http://127.0.0.1:33418/",
@@ -118,19 +102,11 @@ VSCODE = [
 @pytest.mark.parametrize(
     ("asked", "uris"),
     [
-        (
-            {
-                "grant_types": ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
-                "redirect_uris": VSCODE,
-                "application_type": "native",
-            },
-            VSCODE,
-        ),
+        ({"grant_types": [*GRANTS, "urn:x"], "redirect_uris": VSCODE, "application_type": "native"}, VSCODE),
         ({"redirect_uris": [*VSCODE[-1:], "trae://some.extension/oauth/callback"]}, VSCODE[-1:]),
         ({"redirect_uris": ["http://10.0.0.1/", 7, *VSCODE[:1]]}, VSCODE[:1]),
         ({"grant_types": ["implicit", "authorization_code"], "response_types": ["code", "token", "none"]}, [CALLBACK]),
         ({"grant_types": [], "response_types": None}, [CALLBACK]),
-        ({"response_types": ["code id_token", "code"]}, [CALLBACK]),
     ],
 )
 def test_what_is_not_supported_is_left_out_of_the_answer(app: App, asked: dict[str, Any], uris: list[str]) -> None:
@@ -138,7 +114,7 @@ def test_what_is_not_supported_is_left_out_of_the_answer(app: App, asked: dict[s
     assert answer.status_code == 201
     told = answer.json()
     assert told["redirect_uris"] == uris
-    assert (told["grant_types"], told["response_types"]) == (["authorization_code", "refresh_token"], ["code"])
+    assert (told["grant_types"], told["response_types"]) == (GRANTS, ["code"])
     assert Application.objects.get(client_id=told["client_id"]).redirect_uris.split() == uris
 
 
@@ -147,9 +123,7 @@ def test_a_client_that_has_read_no_metadata_registers_too(app: App, path: str) -
     answer = app.http.post(path, json={"redirect_uris": [CALLBACK]})
     assert answer.status_code == 201
     assert app.http.get("/authorize?client_id=x&state=y").headers["location"] == "/oauth/authorize?client_id=x&state=y"
-    refused = app.http.post(
-        "/token", data={"grant_type": "authorization_code", "client_id": answer.json()["client_id"]}
-    )
+    refused = app.http.post("/token", data={"grant_type": GRANTS[0], "client_id": answer.json()["client_id"]})
     assert refused.json()["error"] == "invalid_request"
 
 

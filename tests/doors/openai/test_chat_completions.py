@@ -19,7 +19,6 @@ from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
 pytestmark = pytest.mark.long_except(
     "test_a_completion_is_a_turn_with_memory",
     "test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for",
-    "test_a_session_that_is_not_there_is_404",
     "test_a_client_that_resends_its_history_continues_the_session",
     "test_an_edited_message_takes_the_place_of_what_was_said_from_there_on",
     "test_nothing_is_stored_where_the_client_says_so",
@@ -41,6 +40,21 @@ def assistant(text: str) -> Any:
 def stored(session: Session | None = None) -> list[tuple[str, str]]:
     rows = Message.objects.exclude(status=MessageStatus.REPLACED).order_by("session__created_at", "position")
     return list((rows if session is None else rows.filter(session=session)).values_list("role", "content"))
+
+
+def texts(session: Session | None = None) -> list[str]:
+    return [text for _role, text in stored(session)]
+
+
+def ask(client: openai.OpenAI, *messages: Any, **options: Any) -> Any:
+    return client.chat.completions.create(messages=messages, **{"model": "jiyi", **options})
+
+
+def read_text(response: Any, *, stream: bool) -> str:
+    """The text of a completion, or of its chunks."""
+    if not stream:
+        return response.choices[0].message.content or ""
+    return "".join(chunk.choices[0].delta.content or "" for chunk in response)
 
 
 def completion(message: dict[str, Any], *, finish_reason: str = "stop") -> Json:
@@ -85,9 +99,7 @@ def test_a_completion_is_a_turn_with_memory(alice: ApiClient, client: openai.Ope
 @pytest.mark.spec("T3", "C6")
 def test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("你好，小明！Nice."))
-    stream = client.chat.completions.create(
-        model="jiyi", messages=[user("我叫小明")], stream=True, stream_options={"include_usage": True}
-    )
+    stream = ask(client, user("我叫小明"), stream=True, stream_options={"include_usage": True})
     *chunks, last = list(stream)
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "你好，小明！Nice."
     assert [chunk.choices[0].finish_reason for chunk in chunks][-2:] == [None, "stop"]
@@ -96,29 +108,6 @@ def test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for(client: 
     assert last.usage.completion_tokens > 0
     assert {chunk.id for chunk in [*chunks, last]} == {chunks[0].id}
     assert stored() == [("user", "我叫小明"), ("assistant", "你好，小明！Nice.")]
-
-
-@pytest.mark.spec("T3")
-def test_a_session_goes_on_by_its_header_without_any_history(client: openai.OpenAI, model: ScriptedModel):
-    model.script(answer("Hello Mel."), answer("Mel."))
-    first = client.chat.completions.with_raw_response.create(model="jiyi", messages=[user("I'm Mel.")])
-    session = first.headers["X-Session-Id"]
-    second = client.chat.completions.with_raw_response.create(
-        model="jiyi", messages=[user("Who am I?")], extra_headers={"X-Session-Id": session}
-    )
-    assert second.headers["X-Session-Id"] == session
-    assert [line["content"] for line in model.chat_requests[1].messages[1:]] == ["I'm Mel.", "Hello Mel.", "Who am I?"]
-    assert [text for _role, text in stored()] == ["I'm Mel.", "Hello Mel.", "Who am I?", "Mel."]
-
-
-@pytest.mark.parametrize("session", ["00000000-0000-0000-0000-000000000000", "no-uuid"])
-def test_a_session_that_is_not_there_is_404(client: openai.OpenAI, model: ScriptedModel, session: str):
-    with pytest.raises(openai.NotFoundError) as caught:
-        client.chat.completions.create(model="jiyi", messages=[user("Hi")], extra_headers={"X-Session-Id": session})
-    assert caught.value.body == {
-        "message": caught.value.body["message"], "type": "invalid_request_error", "param": None, "code": "not_found",
-    }  # fmt: skip
-    assert (model.chat_requests, Message.objects.count()) == ([], 0)
 
 
 @pytest.mark.spec("T3")
@@ -131,45 +120,22 @@ def test_a_client_that_resends_its_history_continues_the_session(client: openai.
         sessions.add(response.headers["X-Session-Id"])
         history += [assistant(reply), user(following)]
     assert len(sessions) == 1
-    assert [text for _role, text in stored()] == [
+    assert texts() == [
         "I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "I live in York.", "York.",
     ]  # fmt: skip
     assert WorkingMemory.objects.get().turn_count == 3
 
 
 @pytest.mark.spec("T3")
-def test_another_reply_to_the_same_message_takes_the_place_of_the_first(
-    alice: ApiClient, client: openai.OpenAI, model: ScriptedModel
-):
-    model.script(answer("Hello."), answer("A poem."), answer("A better poem."), answer("Thanks."))
-    history = [user("Hi"), assistant("Hello."), user("A poem, please.")]
-    client.chat.completions.create(model="jiyi", messages=history[:1])
-    client.chat.completions.create(model="jiyi", messages=history)
-    client.chat.completions.create(model="jiyi", messages=history)
-    assert [text for _role, text in stored()] == ["Hi", "Hello.", "A poem, please.", "A better poem."]
-    assert Message.objects.get(content="A poem.").status == "replaced"
-    assert WorkingMemory.objects.get().turn_count == 2
-    session = Session.objects.get()
-    listed = alice.get(f"/chat/sessions/{session.id}/messages").json()["results"]
-    assert [item["content"] for item in listed] == ["Hi", "Hello.", "A poem, please.", "A better poem."]
-    # The client goes on from the first version after all.
-    client.chat.completions.create(model="jiyi", messages=[*history, assistant("A poem."), user("Lovely.")])
-    assert [text for _role, text in stored()] == [
-        "Hi", "Hello.", "A poem, please.", "A poem.", "Lovely.", "Thanks.",
-    ]  # fmt: skip
-    assert Message.objects.get(content="A better poem.").status == "replaced"
-
-
-@pytest.mark.spec("T3")
 def test_an_edited_message_takes_the_place_of_what_was_said_from_there_on(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("Nice city."), answer("Big city."), answer("Nice town."))
-    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
+    ask(client, user("Hi"))
     start = [user("Hi"), assistant("Hello.")]
-    client.chat.completions.create(model="jiyi", messages=[*start, user("I live in York.")])
+    ask(client, *start, user("I live in York."))
     further = [*start, user("I live in York."), assistant("Nice city."), user("It is big.")]
     client.chat.completions.create(model="jiyi", messages=further)
-    client.chat.completions.create(model="jiyi", messages=[*start, user("I live in Leeds.")])
-    assert [text for _role, text in stored()] == ["Hi", "Hello.", "I live in Leeds.", "Nice town."]
+    ask(client, *start, user("I live in Leeds."))
+    assert texts() == ["Hi", "Hello.", "I live in Leeds.", "Nice town."]
     assert Session.objects.count() == 1
     replaced = Message.objects.filter(status="replaced").order_by("position").values_list("content", flat=True)
     assert list(replaced) == ["I live in York.", "Nice city.", "It is big.", "Big city."]
@@ -178,31 +144,14 @@ def test_an_edited_message_takes_the_place_of_what_was_said_from_there_on(client
 
 def test_two_conversations_that_begin_alike_stay_two(client: openai.OpenAI, model: ScriptedModel):
     model.default = lambda request: answer("Hello!")
-    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
-    client.chat.completions.create(model="jiyi", messages=[user("Hi"), assistant("Hello!"), user("One.")])
-    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
-    client.chat.completions.create(model="jiyi", messages=[user("Hi"), assistant("Hello!"), user("Two.")])
+    ask(client, user("Hi"))
+    ask(client, user("Hi"), assistant("Hello!"), user("One."))
+    ask(client, user("Hi"))
+    ask(client, user("Hi"), assistant("Hello!"), user("Two."))
     assert not Message.objects.filter(status="replaced").exists()
     first, second = Session.objects.order_by("created_at")
-    assert [text for _role, text in stored(first)] == ["Hi", "Hello!", "One.", "Hello!"]
-    assert [text for _role, text in stored(second)] == ["Hi", "Hello!", "Two.", "Hello!"]
-
-
-def test_examples_at_the_beginning_of_a_prompt_tie_no_conversations_together(
-    client: openai.OpenAI, model: ScriptedModel
-):
-    examples = [user("I live in Oslo."), assistant("fact: home = Oslo")]
-    model.script(answer("one"), answer("two"), answer("three"))
-    client.chat.completions.create(model="jiyi", messages=[*examples, user("I like tea.")])
-    client.chat.completions.create(model="jiyi", messages=[*examples, user("I like milk.")])
-    client.chat.completions.create(
-        model="jiyi", messages=[*examples, user("I like milk."), assistant("two"), user("And rain.")]
-    )
-    first, second = Session.objects.order_by("created_at")
-    assert [text for _role, text in stored(first)] == ["I live in Oslo.", "fact: home = Oslo", "I like tea.", "one"]
-    assert [text for _role, text in stored(second)][2:] == ["I like milk.", "two", "And rain.", "three"]
-    learned = Work.objects.filter(kind="extract").values_list("message__content", flat=True)
-    assert set(learned) == {"I like tea.", "I like milk.", "And rain."}
+    assert texts(first) == ["Hi", "Hello!", "One.", "Hello!"]
+    assert texts(second) == ["Hi", "Hello!", "Two.", "Hello!"]
 
 
 @pytest.mark.spec("T3")
@@ -225,13 +174,11 @@ def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: op
 @pytest.mark.spec("T3")
 def test_parameters_go_to_the_model_and_limits_end_the_reply(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("One. Two. Three."), answer("word " * 50))
-    stopped = client.chat.completions.create(
-        model="jiyi", messages=[user("Count.")], stop=["Three", "\n"], temperature=0.25, seed=7, extra_body={"top_k": 5}
-    )
+    stopped = ask(client, user("Count."), stop=["Three", "\n"], temperature=0.25, seed=7, extra_body={"top_k": 5})
     assert (stopped.choices[0].message.content, stopped.choices[0].finish_reason) == ("One. Two. ", "stop")
     sent = model.chat_requests[0].body
     assert (sent["temperature"], sent["seed"], sent["top_k"], "stop" in sent) == (0.25, 7, 5, False)
-    limited = client.chat.completions.create(model="jiyi", messages=[user("Talk.")], max_tokens=10)
+    limited = ask(client, user("Talk."), max_tokens=10)
     assert limited.choices[0].finish_reason == "length"
     assert limited.choices[0].message.content == "word " * 8
     assert stored()[-1] == ("assistant", "word " * 8)
@@ -285,22 +232,10 @@ def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
 
 
 @pytest.mark.spec("T3")
-def test_a_response_format_passes_through(client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion(assistant('{"city": "York"}')))
-    form: Any = {"type": "json_schema", "json_schema": {"name": "place", "schema": {"type": "object"}}}
-    response = client.chat.completions.create(model="jiyi", messages=[user("York?")], response_format=form)
-    assert response.choices[0].message.content == '{"city": "York"}'
-    assert (response.id, response.usage.total_tokens if response.usage else 0) == ("up-1", 9)
-    assert "jiyi" not in (response.model_extra or {})
-    assert model.chat_requests[0].body["response_format"] == form
-    assert model.chat_requests[0].body["model"] == "scripted"
-
-
-@pytest.mark.spec("T3")
 def test_images_pass_through_and_leave_a_mark(client: openai.OpenAI, model: ScriptedModel):
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     model.script(completion(assistant("A cat.")))
-    client.chat.completions.create(model="jiyi", messages=[user([{"type": "text", "text": "What is it?"}, image])])
+    ask(client, user([{"type": "text", "text": "What is it?"}, image]))
     assert model.chat_requests[0].body["messages"][1]["content"][1] == image
     assert stored() == [("user", "What is it?\n[image]"), ("assistant", "A cat.")]
 
@@ -308,7 +243,7 @@ def test_images_pass_through_and_leave_a_mark(client: openai.OpenAI, model: Scri
 def test_what_the_models_server_refuses_is_told_as_it_says(client: openai.OpenAI, model: ScriptedModel):
     model.script(refuse_with(400, "Unknown tool.", param="tools"))
     with pytest.raises(openai.BadRequestError, match="Unknown tool") as caught:
-        client.chat.completions.create(model="jiyi", messages=[user("Hi")], tools=TOOLS)
+        ask(client, user("Hi"), tools=TOOLS)
     assert caught.value.param == "tools"
     assert Message.objects.get().status == "failed"
 
@@ -320,18 +255,18 @@ def test_a_failed_message_is_taken_up_when_the_client_tries_again(
 ):
     model.script(refuse_with(401), answer("Hello."))
     with pytest.raises(openai.InternalServerError) as caught:
-        client.chat.completions.create(model="jiyi", messages=[user("Hi")], stream=stream)
+        ask(client, user("Hi"), stream=stream)
     assert (caught.value.status_code, caught.value.code, caught.value.type) == (
         503, "model_unavailable", "server_error",
     )  # fmt: skip
-    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
+    ask(client, user("Hi"))
     assert stored() == [("user", "Hi"), ("assistant", "Hello.")]
     assert Session.objects.count() == 1
 
 
 def test_a_stream_that_breaks_off_ends_with_an_error(client: openai.OpenAI, model: ScriptedModel):
     model.script(Reply(('{"response": "Hel',), finish_reason=None))
-    stream = client.chat.completions.create(model="jiyi", messages=[user("Hi")], stream=True)
+    stream = ask(client, user("Hi"), stream=True)
     with stream, pytest.raises(openai.APIError, match="kept and can be retried"):
         list(stream)
     assert Message.objects.get().status == "failed"
@@ -368,13 +303,6 @@ def test_a_bad_request_is_refused_in_openais_shape(
     assert (Message.objects.count(), model.chat_requests) == (0, [])
 
 
-def test_a_message_that_is_too_long_is_413(client: openai.OpenAI, model: ScriptedModel):
-    with pytest.raises(openai.APIStatusError) as caught:
-        client.chat.completions.create(model="jiyi", messages=[user("x" * 32_001)])
-    assert caught.value.status_code == 413
-    assert not Session.objects.exists()
-
-
 def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenAI, model: ScriptedModel):
     model.script(completion(assistant("Tea")), Reply(("Te", "a")))
     ask = {"model": "jiyi", "messages": [user("Name this.")], "extra_headers": {"X-Task": "title"}}
@@ -391,14 +319,6 @@ def test_the_models_are_the_servers(client: openai.OpenAI, model: ScriptedModel)
     assert client.models.retrieve("maker/other").id == "maker/other"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("nothing")
-
-
-@pytest.mark.spec("L9")
-def test_what_is_remembered_is_told_by_the_turn_itself(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
-    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
-    response = client.chat.completions.create(model="jiyi", messages=[user("What do you remember about me?")])
-    assert "home: York" in (response.choices[0].message.content or "")
-    assert model.chat_requests == []
 
 
 # What other memories put into messages
@@ -419,7 +339,7 @@ def test_an_echo_of_another_memory_is_for_the_prompt_alone(
     text = f"{echo}\n\nWhich gloves are good for gardening?"
     create_memory(user=alice.user, category="fact", key="flat", value=value, now=alice.user.date_joined)
     model.script(answer("Nitrile ones.", entries=[{"category": "fact", "key": "home", "value": value}]))
-    response = client.chat.completions.create(model="jiyi", messages=[user(text)])
+    response = ask(client, user(text))
     (sent,) = model.chat_requests
     assert text in sent.messages[-1]["content"]
     assert stored() == [("user", text), ("assistant", "Nitrile ones.")]
@@ -427,13 +347,3 @@ def test_an_echo_of_another_memory_is_for_the_prompt_alone(
     told = response.model_extra["jiyi"]
     assert told["memories_used"] == []
     assert not LongTermMemory.objects.filter(key="home", status="active").exists()
-
-
-@pytest.mark.spec("T3")
-def test_a_history_with_echoes_is_titled_by_what_was_said(client: openai.OpenAI, model: ScriptedModel):
-    echo = "<memories>\nLives in Oslo\n</memories>"
-    before = [user(f"{echo}\nHi, I'm Mel."), assistant("Hello Mel.")]
-    model.script(answer("Nitrile ones."))
-    client.chat.completions.create(model="jiyi", messages=[*before, user(f"{echo}\nWhich gloves?")])
-    assert Session.objects.get().title == "Hi, I'm Mel."
-    assert stored()[0] == ("user", f"{echo}\nHi, I'm Mel.")

@@ -9,9 +9,18 @@ import pytest
 
 from apps.conversations.models import Message, MessageStatus, Session
 from apps.doors.openai.request import read_chat_request
-from tests.doors.openai.test_chat_completions import CALL, TOOLS, assistant, completion, stored, user
+from tests.doors.openai.test_chat_completions import (
+    CALL,
+    TOOLS,
+    ask,
+    assistant,
+    completion,
+    read_text,
+    stored,
+    texts,
+    user,
+)
 from tests.support.answers import answer
-from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Reply, ScriptedModel
 
 pytestmark = pytest.mark.spec("T3")
@@ -25,29 +34,25 @@ REST = "counting sparrows in the rain,\nasleep by the third."
 def test_the_reply_is_the_beginning_and_what_the_model_adds(client: openai.OpenAI, model: ScriptedModel, stream: bool):
     model.script(Reply((REST,)), answer("You're welcome."))
     asked = [HAIKU, assistant(BEGINNING)]
-    response = client.chat.completions.create(model="jiyi", messages=asked, max_tokens=40, stream=stream)
-    if stream:
-        text = "".join(chunk.choices[0].delta.content or "" for chunk in response)
-    else:
-        text = response.choices[0].message.content
-    assert text == REST  # the client shows it after what it has
+    response = ask(client, *asked, max_tokens=40, stream=stream)
+    assert read_text(response, stream=stream) == REST  # the client shows it after what it has
     assert model.chat_requests[0].messages[1:] == asked
     assert stored() == [("user", HAIKU["content"]), ("assistant", BEGINNING + REST)]
     thanks = [HAIKU, assistant(BEGINNING + REST), user("Thank you!")]
-    client.chat.completions.create(model="jiyi", messages=thanks)
-    assert [text for _role, text in stored()] == [HAIKU["content"], BEGINNING + REST, "Thank you!", "You're welcome."]
+    ask(client, *thanks)
+    assert texts() == [HAIKU["content"], BEGINNING + REST, "Thank you!", "You're welcome."]
     assert Session.objects.count() == 1
 
 
 def test_a_reply_that_was_cut_off_is_continued_where_it_stands(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("One, two,"), Reply((" three,",)), Reply((" four.",)))
     start = [user("Hi")]
-    client.chat.completions.create(model="jiyi", messages=start)
+    ask(client, *start)
     start += [assistant("Hello."), user("Count.")]
-    client.chat.completions.create(model="jiyi", messages=start)
-    client.chat.completions.create(model="jiyi", messages=[*start, assistant("One, two,")])
-    client.chat.completions.create(model="jiyi", messages=[*start, assistant("One, two, three,")])
-    assert [text for _role, text in stored()] == ["Hi", "Hello.", "Count.", "One, two, three, four."]
+    ask(client, *start)
+    ask(client, *start, assistant("One, two,"))
+    ask(client, *start, assistant("One, two, three,"))
+    assert texts() == ["Hi", "Hello.", "Count.", "One, two, three, four."]
     assert Session.objects.count() == 1
 
 
@@ -55,8 +60,8 @@ def test_a_reply_that_was_cut_off_is_continued_where_it_stands(client: openai.Op
 @pytest.mark.parametrize("shown", ["One, two,", "One, t", "One, two,\n"])
 def test_the_first_reply_of_a_conversation_is_continued_too(client: openai.OpenAI, model: ScriptedModel, shown: str):
     model.script(answer("One, two,"), Reply((" three.",)))
-    client.chat.completions.create(model="jiyi", messages=[user("Count.")])
-    client.chat.completions.create(model="jiyi", messages=[user("Count."), assistant(shown)])
+    ask(client, user("Count."))
+    ask(client, user("Count."), assistant(shown))
     assert stored() == [("user", "Count."), ("assistant", f"{shown} three.")]
     assert Session.objects.count() == 1
     replaced = Message.objects.filter(status=MessageStatus.REPLACED).values_list("content", flat=True)
@@ -66,21 +71,21 @@ def test_the_first_reply_of_a_conversation_is_continued_too(client: openai.OpenA
 def test_what_followed_a_reply_stays_when_its_beginning_is_sent_alone(client: openai.OpenAI, model: ScriptedModel):
     """A prompt that always begins the same way takes nothing away from an older conversation."""
     model.script(answer("{1}"), answer("Fine."), Reply(("2}",)))
-    client.chat.completions.create(model="jiyi", messages=[user("A number.")])
-    client.chat.completions.create(model="jiyi", messages=[user("A number."), assistant("{1}"), user("Good.")])
-    client.chat.completions.create(model="jiyi", messages=[user("A number."), assistant("{")])
+    ask(client, user("A number."))
+    ask(client, user("A number."), assistant("{1}"), user("Good."))
+    ask(client, user("A number."), assistant("{"))
     first, second = Session.objects.order_by("created_at")
-    assert [text for _role, text in stored(first)] == ["A number.", "{1}", "Good.", "Fine."]
-    assert [text for _role, text in stored(second)] == ["A number.", "{2}"]
+    assert texts(first) == ["A number.", "{1}", "Good.", "Fine."]
+    assert texts(second) == ["A number.", "{2}"]
 
 
 def test_a_beginning_after_tools_have_run(client: openai.OpenAI, model: ScriptedModel):
     called: Any = {"role": "assistant", "content": None, "tool_calls": [CALL]}
     model.script(completion(called, finish_reason="tool_calls"), completion(assistant(" rains.")))
     asked: list[Any] = [user("Weather?")]
-    client.chat.completions.create(model="jiyi", messages=asked, tools=TOOLS)
+    ask(client, *asked, tools=TOOLS)
     asked += [called, {"role": "tool", "tool_call_id": "call_1", "content": "rain"}, assistant("It")]
-    client.chat.completions.create(model="jiyi", messages=asked, tools=TOOLS)
+    ask(client, *asked, tools=TOOLS)
     assert stored() == [("user", "Weather?"), ("assistant", "It rains.")]
     assert Session.objects.count() == 1
 
@@ -89,12 +94,6 @@ def test_responses_are_continued_the_same_way(client: openai.OpenAI, model: Scri
     model.script(completion(assistant(REST)))
     client.responses.create(model="jiyi", input=[HAIKU, assistant(BEGINNING)])
     assert stored() == [("user", HAIKU["content"]), ("assistant", BEGINNING + REST)]
-
-
-def test_without_a_model_too(alice: ApiClient):
-    body = {"model": "jiyi", "messages": [HAIKU, assistant(BEGINNING)]}
-    text = alice.post("/v1/chat/completions", json=body).raise_for_status().json()["choices"][0]["message"]["content"]
-    assert stored() == [("user", HAIKU["content"]), ("assistant", BEGINNING + text)]
 
 
 @pytest.mark.parametrize(

@@ -117,18 +117,6 @@ def test_a_chat_of_open_webui_is_one_session_from_its_first_message_on(service: 
     assert list(second.messages.order_by("position").values_list("content", flat=True)) == ["Hi", "Three."]
 
 
-@pytest.mark.spec("T3")
-def test_another_beginning_takes_the_place_of_a_long_chat(service: openai.OpenAI, model: ScriptedModel):
-    model.default = lambda request: answer("Well.")
-    chat(service, "c1", *(f"{number}" for number in range(101)))
-    chat(service, "c1", "Hello")
-    current = Message.objects.exclude(status="replaced").order_by("position")
-    assert list(current.values_list("content", flat=True)) == ["Hello", "Well."]
-    chat(service, "c1", *(f"{number}" for number in range(101)))
-    current = Message.objects.exclude(status="replaced")
-    assert (current.count(), Message.objects.count()) == (102, 105)
-
-
 @pytest.mark.spec("T3", "A2")
 def test_what_a_chat_said_elsewhere_is_stored_and_learned_from(service: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Nice."))

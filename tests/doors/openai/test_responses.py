@@ -8,10 +8,9 @@ from typing import Any
 
 import openai
 import pytest
-from pydantic import BaseModel
 
 from apps.chat.models import Turn
-from apps.conversations.models import Message, MessageStatus, Session, Work
+from apps.conversations.models import Message, MessageStatus, Session
 from apps.doors.models import StoredResponse
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
@@ -44,6 +43,11 @@ CHAT_TOOLS = [
         },
     }
 ]  # fmt: skip
+
+
+def ask(client: openai.OpenAI, given: Any, previous: str | None = None, **options: Any) -> Any:
+    """Ask for a response; `previous`: the ID of the one that it continues."""
+    return client.responses.create(**{"model": "jiyi", **options}, input=given, previous_response_id=previous)
 
 
 def make_call(number: int, **arguments: str) -> dict[str, Any]:
@@ -156,11 +160,9 @@ def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
     client: openai.OpenAI, model: ScriptedModel
 ):
     model.script(answer("Hello Mel."), answer("A nurse."), answer("Mel, a nurse."))
-    first = client.responses.create(model="jiyi", input="I'm Mel.", instructions="Be kind.")
-    second = client.responses.create(model="jiyi", input="I'm a nurse.", previous_response_id=first.id)
-    third = client.responses.create(
-        model="jiyi", input=[{"role": "user", "content": "Who am I?"}], previous_response_id=second.id
-    )
+    first = ask(client, "I'm Mel.", instructions="Be kind.")
+    second = ask(client, "I'm a nurse.", previous=first.id)
+    third = ask(client, [{"role": "user", "content": "Who am I?"}], previous=second.id)
     assert third.previous_response_id == second.id
     assert sent(model) == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?"]
     assert "Be kind." not in model.chat_requests[1].messages[0]["content"]  # as OpenAI has it
@@ -170,23 +172,12 @@ def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
 
 
 @pytest.mark.spec("T3")
-def test_a_reply_that_was_given_over_rest_can_be_continued(
-    alice: ApiClient, client: openai.OpenAI, model: ScriptedModel
-):
-    model.script(answer("Hello Mel."), answer("Mel."))
-    reply = alice.say(alice.new_session(), "I'm Mel.").json()["assistant_message"]["id"]
-    client.responses.create(model="jiyi", input="Who am I?", previous_response_id=f"resp_{reply.replace('-', '')}")
-    assert sent(model) == ["I'm Mel.", "Hello Mel.", "Who am I?"]
-    assert Session.objects.count() == 1
-
-
-@pytest.mark.spec("T3")
 def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: openai.OpenAI, model: ScriptedModel):
     replies = ["Hello.", "Nice city.", "Big.", "Nice town.", "Small.", "Huge."]
     model.script(*map(answer, replies))
 
     def say(text: str, previous: Any = None) -> Any:
-        return client.responses.create(model="jiyi", input=text, previous_response_id=previous and previous.id)
+        return ask(client, text, previous=previous and previous.id)
 
     hello = say("Hi")
     city = say("I live in York.", hello)
@@ -203,28 +194,16 @@ def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: op
 
 
 @pytest.mark.spec("T3")
-def test_a_client_that_sends_its_whole_input_continues_the_session(client: openai.OpenAI, model: ScriptedModel):
-    model.script(answer("Hello Mel."), answer("A nurse."), answer("Mel."))
-    items: list[Any] = [{"role": "user", "content": [{"type": "input_text", "text": "I'm Mel."}]}]
-    for following in ("I'm a nurse.", "Who am I?", ""):
-        response = client.responses.create(model="jiyi", input=items)
-        items += response.output
-        items.append({"role": "user", "content": following})
-    assert stored() == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?", "Mel."]
-    assert Session.objects.count() == 1
-
-
-@pytest.mark.spec("T3")
 def test_replies_may_be_sent_back_by_reference_as_the_ai_sdk_does(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello Mel."), answer("Mel."))
-    first = client.responses.create(model="jiyi", input="I'm Mel.")
+    first = ask(client, "I'm Mel.")
     reference: Any = {"type": "item_reference", "id": first.output[0].id}
     user: Any = {"role": "user", "content": [{"type": "input_text", "text": "I'm Mel."}]}
-    client.responses.create(model="jiyi", input=[user, reference, {"role": "user", "content": "Who am I?"}])
+    ask(client, [user, reference, {"role": "user", "content": "Who am I?"}])
     assert sent(model) == ["I'm Mel.", "Hello Mel.", "Who am I?"]
     assert Session.objects.count() == 1
     with pytest.raises(openai.NotFoundError, match="not found") as caught:
-        client.responses.create(model="jiyi", input=[{"type": "item_reference", "id": "msg_1"}])
+        ask(client, [{"type": "item_reference", "id": "msg_1"}])
     assert caught.value.param == "input"
 
 
@@ -233,11 +212,11 @@ def test_the_session_header_names_the_session(client: openai.OpenAI, model: Scri
     model.script(answer("Hello."), answer("Yes."), answer("Other."))
     first = client.responses.with_raw_response.create(model="jiyi", input="Hi")
     header = {"X-Session-Id": first.headers["X-Session-Id"]}
-    client.responses.create(model="jiyi", input="Still there?", extra_headers=header)
+    ask(client, "Still there?", extra_headers=header)
     assert sent(model) == ["Hi", "Hello.", "Still there?"]
-    other = client.responses.create(model="jiyi", input="Something else")
+    other = ask(client, "Something else")
     with pytest.raises(openai.BadRequestError) as caught:
-        client.responses.create(model="jiyi", input="x", previous_response_id=other.id, extra_headers=header)
+        ask(client, "x", previous=other.id, extra_headers=header)
     assert caught.value.param == "previous_response_id"
     assert Session.objects.count() == 2
 
@@ -257,14 +236,15 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
             answer("Hi."), completion(None, *calls), completion(None, again), completion("It rains."), answer("Bye.")
         )
 
-    def ask(**body: Any) -> Any:
+    def call(given: Any, previous: str, **options: Any) -> Any:
+        body: Any = {"model": "m9", "input": given, "previous_response_id": previous, "tools": TOOLS, **options}
         if not stream:
-            return client.responses.create(model="m9", tools=TOOLS, **body)
-        with client.responses.stream(model="m9", tools=TOOLS, **body) as events:
+            return client.responses.create(**body)
+        with client.responses.stream(**body) as events:
             return events.get_final_response()
 
-    hello = client.responses.create(model="jiyi", input="Hello")
-    first = ask(input="Weather at my home and in Leeds?", previous_response_id=hello.id, instructions="Use tools.")
+    hello = ask(client, "Hello")
+    first = call("Weather at my home and in Leeds?", hello.id, instructions="Use tools.")
     assert [(item.type, item.call_id, item.name, item.arguments) for item in first.output] == [
         ("function_call", "call_1", "get_weather", '{"city": "York"}'),
         ("function_call", "call_2", "get_weather", '{"city": "Leeds"}'),
@@ -274,14 +254,14 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     assert "<application>\nUse tools.\n</application>\n\n" in asked["messages"][0]["content"]
     assert '"value": "York"' in asked["messages"][0]["content"]
     assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?"]
-    second = ask(input=[result(1, "rain"), result(2, "sun")], previous_response_id=first.id)
+    second = call([result(1, "rain"), result(2, "sun")], first.id)
     assert model.chat_requests[2].messages[3:] == [
         {"role": "user", "content": "Weather at my home and in Leeds?"},
         {"role": "assistant", "content": None, "tool_calls": calls},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
         {"role": "tool", "tool_call_id": "call_2", "content": "sun"},
     ]
-    third = ask(input=[result(3, [{"type": "input_text", "text": "fog"}])], previous_response_id=second.id)
+    third = call([result(3, [{"type": "input_text", "text": "fog"}])], second.id)
     assert third.output_text == "It rains."
     assert [line["role"] for line in model.chat_requests[3].messages[3:]] == [
         "user", "assistant", "tool", "tool", "assistant", "tool",
@@ -289,7 +269,7 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     assert stored() == ["Hello", "Hi.", "Weather at my home and in Leeds?", "It rains."]
     assert [len(row.exchange) for row in StoredResponse.objects.order_by("created_at")] == [0, 1, 3, 1]
     assert Turn.objects.count() == 2
-    client.responses.create(model="jiyi", input="Thanks", previous_response_id=third.id)
+    ask(client, "Thanks", previous=third.id)
     assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?", "It rains.", "Thanks"]
     assert client.responses.retrieve(second.id).output[0].call_id == "call_3"
 
@@ -299,10 +279,10 @@ def test_a_client_may_send_its_calls_and_results_itself(client: openai.OpenAI, m
     call = make_call(1, city="York")
     model.script(completion("Let me see.", call), completion("Rain."))
     items: list[Any] = [{"role": "user", "content": "Weather?"}]
-    first = client.responses.create(model="jiyi", input=items, tools=TOOLS)
+    first = ask(client, items, tools=TOOLS)
     assert [item.type for item in first.output] == ["message", "function_call"]
     items += [*first.output, result(1, "rain")]
-    assert client.responses.create(model="jiyi", input=items, tools=TOOLS).output_text == "Rain."
+    assert ask(client, items, tools=TOOLS).output_text == "Rain."
     assert model.chat_requests[1].messages[1:] == [
         {"role": "user", "content": "Weather?"},
         {"role": "assistant", "content": "Let me see.", "tool_calls": [call]},
@@ -313,38 +293,10 @@ def test_a_client_may_send_its_calls_and_results_itself(client: openai.OpenAI, m
 
 
 @pytest.mark.spec("T3")
-def test_a_new_message_may_come_with_the_results(client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion(None, make_call(1, city="York")), completion("Rain, and yes."))
-    first = client.responses.create(model="jiyi", input="Weather?", tools=TOOLS)
-    more: Any = {"role": "user", "content": "Umbrella, too?"}
-    client.responses.create(model="jiyi", input=[result(1, "rain"), more], tools=TOOLS, previous_response_id=first.id)
-    assert [line["role"] for line in model.chat_requests[1].messages] == ["system", "user", "assistant", "tool", "user"]
-    assert stored() == ["Weather?", "Umbrella, too?", "Rain, and yes."]
-
-
-@pytest.mark.spec("T3")
-def test_a_format_passes_through(client: openai.OpenAI, model: ScriptedModel):
-    class Place(BaseModel):
-        city: str
-
-    model.script(completion('{"city": "York"}'))
-    response = client.responses.parse(
-        model="jiyi", input="York?", text_format=Place, max_output_tokens=50, reasoning={"effort": "low"}
-    )
-    assert response.output_parsed == Place(city="York")
-    assert response.usage is not None
-    assert (response.usage.input_tokens, response.usage.output_tokens) == (7, 2)
-    asked = model.chat_requests[0].body
-    form = asked["response_format"]
-    assert (form["type"], form["json_schema"]["name"], form["json_schema"]["strict"]) == ("json_schema", "Place", True)
-    assert (asked["max_tokens"], asked["reasoning_effort"]) == (50, "low")
-
-
-@pytest.mark.spec("T3")
 def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
     model.script(answer("Hello."), answer("York."))
-    kept = client.responses.create(model="jiyi", input="Hi")
+    kept = ask(client, "Hi")
     before = count_rows()
     raw = client.responses.with_raw_response.create(
         model="jiyi", input="Where is my home?", store=False, previous_response_id=kept.id
@@ -356,26 +308,17 @@ def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: op
     assert count_rows() == before
     for call in (
         lambda: client.responses.retrieve(response.id),
-        lambda: client.responses.create(model="jiyi", input="And?", previous_response_id=response.id),
+        lambda: ask(client, "And?", previous=response.id),
     ):
         with pytest.raises(openai.NotFoundError):
             call()
     assert count_rows() == before
 
 
-@pytest.mark.parametrize("name", ["resp_00000000000000000000000000000000", "resp_1", "chatcmpl-1"])
-def test_a_response_that_is_not_there_cannot_be_continued(client: openai.OpenAI, model: ScriptedModel, name: str):
-    before = count_rows()
-    with pytest.raises(openai.NotFoundError) as caught:
-        client.responses.create(model="jiyi", input="Hi", previous_response_id=name)
-    assert (caught.value.code, caught.value.param) == ("previous_response_not_found", "previous_response_id")
-    assert (count_rows(), model.chat_requests) == (before, [])
-
-
 def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("Yes."), refuse_with(401))
-    first = client.responses.create(model="jiyi", input="Hi", metadata={"case": "7"})
-    second = client.responses.create(model="jiyi", input="Really?", previous_response_id=first.id)
+    first = ask(client, "Hi", metadata={"case": "7"})
+    second = ask(client, "Really?", previous=first.id)
     read = client.responses.retrieve(first.id)
     assert (read.output_text, read.status, read.metadata, read.model) == (
         "Hello.",
@@ -385,27 +328,16 @@ def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: Scrip
     )
     assert client.responses.retrieve(second.id).previous_response_id == first.id
     with pytest.raises(openai.InternalServerError):
-        client.responses.create(model="jiyi", input="And?", previous_response_id=second.id)
+        ask(client, "And?", previous=second.id)
     failed = StoredResponse.objects.latest("created_at")
     assert client.responses.retrieve(f"resp_{failed.id.hex}").status == "failed"
     with pytest.raises(openai.NotFoundError):
-        client.responses.create(model="jiyi", input="And?", previous_response_id=f"resp_{failed.id.hex}")
-
-
-@pytest.mark.spec("T3", "C6")
-def test_a_failed_message_is_taken_up_when_the_client_tries_again(client: openai.OpenAI, model: ScriptedModel):
-    model.script(answer("Hello."), refuse_with(401), answer("Fine."))
-    first = client.responses.create(model="jiyi", input="Hi")
-    ask: Any = {"model": "jiyi", "input": "How are you?", "previous_response_id": first.id}
-    with pytest.raises(openai.InternalServerError):
-        client.responses.create(**ask)
-    client.responses.create(**ask)
-    assert stored() == ["Hi", "Hello.", "How are you?", "Fine."]
+        ask(client, "And?", previous=f"resp_{failed.id.hex}")
 
 
 def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     model.script(Reply(('{"response": "Hel',), finish_reason=None), Reply(('{"response": "Hel',), finish_reason=None))
-    stream = client.responses.create(model="jiyi", input="Hi", stream=True)
+    stream = ask(client, "Hi", stream=True)
     with stream, pytest.raises(openai.APIError, match="kept and can be retried"):
         list(stream)
     with alice.stream("POST", "/v1/responses", json={"model": "jiyi", "input": "Ho", "stream": True}) as response:
@@ -418,60 +350,40 @@ def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, client: o
 def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenAI, model: ScriptedModel):
     model.script(completion("Tea"), Reply(("Te", "a")), completion("Note."))
     before = count_rows()
-    ask: Any = {"model": "jiyi", "input": "Name this.", "extra_headers": {"X-Task": "title"}}
-    assert client.responses.create(**ask).output_text == "Tea"
-    with client.responses.stream(**ask) as stream:
+    body: Any = {"model": "jiyi", "input": "Name this.", "extra_headers": {"X-Task": "title"}}
+    assert client.responses.create(**body).output_text == "Tea"
+    with client.responses.stream(**body) as stream:
         assert stream.get_final_response().output_text == "Tea"
     system: Any = [{"role": "system", "content": "Only rules."}]
-    assert client.responses.create(model="jiyi", input=system).output_text == "Note."
+    assert ask(client, system).output_text == "Note."
     assert model.chat_requests[0].messages == [{"role": "user", "content": "Name this."}]
     assert count_rows() == before
-
-
-@pytest.mark.spec("T3", "R3")
-def test_a_stored_response_goes_with_its_session(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion(None, make_call(1, city="York")))
-    client.responses.create(model="jiyi", input="Weather?", tools=TOOLS)
-    assert StoredResponse.objects.get().exchange[0]["tool_calls"]
-    alice.delete(f"/chat/sessions/{Session.objects.get().id}").raise_for_status()
-    assert not StoredResponse.objects.exists()
-    assert not Work.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("body", "param"),
     [
         ({}, "input"),
-        ({"input": []}, "input"),
         ({"input": " "}, "input"),
         ({"input": [3]}, "input[0]"),
         ({"input": [{"role": "boss", "content": "Hi"}]}, "input[0].role"),
-        ({"input": [{"role": "user", "content": 7}]}, "input[0].content"),
         ({"input": [{"role": "user", "content": [{"type": "input_video"}]}]}, "input[0].content[0].type"),
         ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input[0].content[0]"),
         ({"input": [{"type": "web_search_call", "id": "w"}]}, "input"),
-        ({"input": [{"role": ["user"], "content": "Hi"}]}, "input[0].role"),
         ({"input": "Hi \0"}, "input"),
         ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "\ud83d"}]}]}, "input"),
         ({"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}, "input"),
         ({"input": "Hi", "stream": "yes"}, "stream"),
-        ({"input": "Hi", "model": 3}, "model"),
         ({"input": "Hi", "max_output_tokens": 0}, "max_output_tokens"),
         ({"input": "Hi", "temperature": "hot"}, "temperature"),
         ({"input": "Hi", "background": True}, "background"),
-        ({"input": "Hi", "conversation": "conv_1"}, "conversation"),
-        ({"input": "Hi", "prompt": {"id": "p"}}, "prompt"),
         ({"input": "Hi", "tools": [3]}, "tools[0]"),
         ({"input": "Hi", "tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
-        ({"input": "Hi", "tools": [{"type": "mcp"}], "tool_choice": {"type": "mcp"}}, "tool_choice"),
         ({"input": "Hi", "tool_choice": {"type": "file_search"}}, "tool_choice"),
         ({"input": "Hi", "text": {"format": {"type": "xml"}}}, "text.format"),
         ({"input": "Hi", "include": ["message.output_text.logprobs"]}, "include"),
-        ({"input": "Hi", "top_logprobs": 3}, "top_logprobs"),
         ({"input": "Hi", "metadata": {"a": 1}}, "metadata"),
         ({"input": "Hi", "reasoning": "high"}, "reasoning"),
-        ({"input": "Hi", "previous_response_id": 3}, "previous_response_id"),
-        ({"input": "Hi", "messages": []}, "messages"),
         ([], "body"),
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, Grant, RefreshToken
 
 from apps.accounts.models import User
-from apps.doors.mcp.oauth.services import record_connection, register_application
+from apps.doors.mcp.oauth import record_connection, register_application
 from apps.doors.models import ConnectedApp
 from tests.support.factories import UserFactory
 

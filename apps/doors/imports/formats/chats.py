@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from apps.doors.imports.formats.base import Clue, Format
+from apps.doors.imports.formats.base import Clue, Format, Item, LeftOut, Omission, PastFile, PastMemory, PastProfile
 from apps.doors.imports.formats.base import gettext_noop as _
 from apps.doors.imports.formats.uploads import Upload, read_nodes, read_objects
 from apps.doors.imports.formats.values import (
+    Draft,
     as_list,
     as_object,
-    make_conversation,
-    make_messages,
     name_source,
-    read_number,
     read_parts,
     read_tags,
     read_text,
@@ -26,7 +23,6 @@ from apps.doors.imports.formats.values import (
     split_statements,
     trace_branch,
 )
-from apps.doors.imports.types import Item, LeftOut, Omission, PastFile, PastMemory, PastMessage, PastProfile
 
 # ChatGPT
 
@@ -58,7 +54,6 @@ class ChatGPT(Format):
         yield from kept.list_items()
 
 
-_SAID_BY = {"user": "user", "assistant": "assistant"}
 _TEXTS = frozenset({"text", "multimodal_text"})
 _THINKING = frozenset({"thoughts", "reasoning_recap"})
 
@@ -69,33 +64,51 @@ _SAVED, _INSTRUCTIONS = "model_editable_context", "user_editable_context"
 _NOT_REMEMBERED = ("is_do_not_remember", "is_temporary_chat", "is_temporary", "temporary")
 _NUMBERED = re.compile(r"(?m)^[^\S\n]*\d+[.)][^\S\n]+")
 _DATED = re.compile(r"(?m)^[^\S\n]*(?:\d+[.)][^\S\n]+)?\[(?P<day>\d{4}-\d\d-\d\d)\][.:]?[^\S\n]*")
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _FENCED = re.compile(r"```(?P<text>.*)```", re.DOTALL)
 
 
 def read_chatgpt_conversation(value: Any) -> Item:
     """Return a conversation, or why it is none."""
+    return _read_tree(value, service="ChatGPT", read=_read_chatgpt_message)
+
+
+def _read_tree(value: Any, *, service: str, read: Callable[[str, Mapping[str, Any], Draft], None]) -> Item:
+    """Return the conversation in a tree of messages, of which `read` reads one node."""
     conversation = as_object(value)
     title = read_title(conversation.get("title"))
-    mapping = conversation.get("mapping")
-    if not isinstance(mapping, dict):
-        return Omission(LeftOut.MALFORMED, label=title, detail="This is not a conversation from ChatGPT.")
-    path = _follow_current(mapping, conversation.get("current_node"))
-    left_out: Counter[LeftOut] = Counter()
-    messages: list[PastMessage] = []
-    for node_id in path:
-        messages += _read_chatgpt_message(node_id, _get_message(mapping[node_id]), left_out)
-    others = (mapping[node_id] for node_id in mapping.keys() - set(path))
-    left_out[LeftOut.OTHER_BRANCH] += sum(
-        any(_read_chatgpt_message("", _get_message(node), Counter())) for node in others
-    )
-    return make_conversation(
-        messages,
+    if not isinstance(conversation.get("mapping"), dict):
+        return Omission(LeftOut.MALFORMED, label=title, detail=f"This is not a conversation from {service}.")
+    nodes = {name: as_object(node) for name, node in conversation["mapping"].items()}
+    path = _follow_branch(nodes, conversation.get("current_node"))
+    draft = Draft()
+    for name in path:
+        read(name, nodes[name], draft)
+    for name in nodes.keys() - set(path):
+        other = Draft()
+        read(name, nodes[name], other)
+        draft.left_out[LeftOut.OTHER_BRANCH] += bool(other.messages)
+    return draft.finish(
         title=title,
-        left_out=left_out,
         source_id=conversation.get("conversation_id") or conversation.get("id"),
-        started=conversation.get("create_time"),
+        started=conversation.get("create_time") or conversation.get("inserted_at"),
         learns=_is_remembered(conversation),
     )
+
+
+def _follow_branch(nodes: Mapping[str, Mapping[str, Any]], leaf: Any) -> list[str]:
+    """Return the names from the root to the leaf; without a valid leaf to the newest message that nothing follows."""
+
+    def get_time(name: str) -> datetime:
+        message = _get_message(nodes[name])
+        return read_time(message.get("create_time") or message.get("inserted_at")) or _BEGINNING
+
+    order = sorted(nodes, key=get_time)  # the order in the file means nothing
+    if not isinstance(leaf, str) or leaf not in nodes:
+        followed = {str(node.get("parent")) for node in nodes.values()}
+        leaf = next((name for name in reversed(order) if name not in followed), None)
+    # A node that does not even name a parent has lost its way, too.
+    return trace_branch({name: nodes[name].get("parent", "") for name in order}, leaf)
 
 
 def _is_remembered(conversation: Mapping[str, Any]) -> bool:
@@ -110,36 +123,25 @@ def _get_message(node: Any) -> Mapping[str, Any]:
     return as_object(as_object(node).get("message"))
 
 
-def _follow_current(mapping: Mapping[str, Any], leaf: Any) -> list[str]:
-    """Return the IDs from the root to the leaf; without a valid leaf to the newest message that nothing follows."""
-    # By time: the order of the nodes in the file means nothing.
-    order = sorted(mapping, key=lambda node_id: read_number(_get_message(mapping[node_id]).get("create_time")))
-    if not isinstance(leaf, str) or leaf not in mapping:
-        ends = [node_id for node_id in order if not as_list(as_object(mapping[node_id]).get("children"))]
-        leaf = ends[-1] if ends else None
-    # A node that does not even name a parent has lost its way, too.
-    return trace_branch({node_id: as_object(mapping[node_id]).get("parent", "") for node_id in order}, leaf)
-
-
-def _read_chatgpt_message(
-    node_id: str, message: Mapping[str, Any], left_out: Counter[LeftOut]
-) -> Iterator[PastMessage]:
-    """Yield what was said, or count why it is left out; nodes without a message are the tree's own."""
+def _read_chatgpt_message(name: str, node: Mapping[str, Any], draft: Draft) -> None:
+    """Add what was said, or count why it is left out; nodes without a message are the tree's own."""
+    message = _get_message(node)
     if not message:
         return
     content = as_object(message.get("content"))
     text, attachments = read_parts(as_list(content.get("parts")))
-    text = read_text(_CITATION.sub("", text))
-    left_out[LeftOut.ATTACHMENT] += attachments
     role = as_object(message.get("author")).get("role")
     if (reason := _find_reason(message, role=role, kind=content.get("content_type"))) is not None:
-        left_out[reason] += 1
-    elif text:
-        said_at = read_time(message.get("create_time"))
-        source_id = str(message.get("id") or node_id)
-        yield from make_messages(source_id=source_id, role=_SAID_BY[str(role)], content=text, said_at=said_at)
-    elif not attachments:
-        left_out[LeftOut.EMPTY] += 1
+        draft.left_out[LeftOut.ATTACHMENT] += attachments
+        draft.left_out[reason] += 1
+        return
+    draft.say(
+        role,
+        read_text(_CITATION.sub("", text)),
+        source_id=message.get("id") or name,
+        said_at=read_time(message.get("create_time")),
+        attachments=attachments,
+    )
 
 
 def _find_reason(message: Mapping[str, Any], *, role: Any, kind: Any) -> LeftOut | None:
@@ -149,7 +151,7 @@ def _find_reason(message: Mapping[str, Any], *, role: Any, kind: Any) -> LeftOut
     if kind in _THINKING or message.get("channel") == "analysis":
         return LeftOut.THINKING
     hidden = metadata.get("is_visually_hidden_from_conversation") or metadata.get("is_user_system_message")
-    if role not in _SAID_BY or hidden:
+    if role not in ("user", "assistant") or hidden:
         return LeftOut.HIDDEN
     if kind not in _TEXTS:
         return LeftOut.TOOL if kind in ("code", "execution_output") else LeftOut.HIDDEN
@@ -160,27 +162,27 @@ class _KeptInMind:
     """Collect what ChatGPT remembers: each conversation holds what was there at its time, and the newest counts."""
 
     def __init__(self) -> None:
-        self._newest: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        self._newest: dict[str, tuple[datetime, Mapping[str, Any]]] = {}
 
     def note(self, value: Any) -> None:
         """Note the hidden messages of a conversation that hold it."""
         conversation = as_object(value)
         if not _is_remembered(conversation):
             return
-        since = read_number(conversation.get("create_time")) or read_number(conversation.get("update_time"))
+        since = read_time(conversation.get("create_time")) or read_time(conversation.get("update_time"))
         for node in as_object(conversation.get("mapping")).values():
             message = _get_message(node)
             kind = as_object(message.get("content")).get("content_type")
-            time = read_number(message.get("create_time")) or since
-            if kind in (_SAVED, _INSTRUCTIONS) and time >= self._newest.get(kind, (0.0,))[0]:
+            time = read_time(message.get("create_time")) or since or _BEGINNING
+            if kind in (_SAVED, _INSTRUCTIONS) and time >= self._newest.get(kind, (_BEGINNING,))[0]:
                 self._newest[kind] = (time, message)
 
     def list_items(self) -> Iterator[Item]:
         """Yield the saved memories with their dates, and the custom instructions."""
-        saved = as_object(self._newest.get(_SAVED, (0.0, {}))[1].get("content"))
+        saved = as_object(self._newest.get(_SAVED, (_BEGINNING, {}))[1].get("content"))
         for day, statement in _split_saved(read_text(saved.get("model_set_context"))):
             yield PastMemory(source_id=name_source(statement), content=statement, said_at=read_time(day))
-        message = self._newest.get(_INSTRUCTIONS, (0.0, {}))[1]
+        message = self._newest.get(_INSTRUCTIONS, (_BEGINNING, {}))[1]
         content, told = as_object(message.get("content")), as_object(message.get("metadata"))
         told = as_object(told.get("user_context_message_data"))
         for section, field, otherwise in (
@@ -234,7 +236,6 @@ class Claude(Format):
 
 
 _CLAUDE_ROOT = "00000000-0000-4000-8000-000000000000"
-_SENDERS = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def _read_claude_object(found: Mapping[str, Any]) -> Iterator[Item]:
@@ -263,16 +264,12 @@ def read_claude_conversation(found: Mapping[str, Any]) -> Item:
     """Return a conversation as the person saw it last, or why it is none."""
     everything = [as_object(message) for message in as_list(found.get("chat_messages"))]
     path = _follow_answers(everything)
-    left_out: Counter[LeftOut] = Counter({LeftOut.OTHER_BRANCH: len(everything) - len(path)})
-    messages: list[PastMessage] = []
-    for number, message in enumerate(path):
-        messages += _read_claude_message(number, message, left_out)
-    return make_conversation(
-        messages,
-        title=read_title(found.get("name")),
-        left_out=left_out,
-        source_id=found.get("uuid"),
-        started=found.get("created_at"),
+    draft = Draft()
+    draft.left_out[LeftOut.OTHER_BRANCH] = len(everything) - len(path)
+    for message in path:
+        _read_claude_message(message, draft)
+    return draft.finish(
+        title=read_title(found.get("name")), source_id=found.get("uuid"), started=found.get("created_at")
     )
 
 
@@ -286,35 +283,31 @@ def _follow_answers(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[s
     return [by_id[name] for name in trace_branch(roots, next(reversed(by_id)))]
 
 
-def _read_claude_message(number: int, message: Mapping[str, Any], left_out: Counter[LeftOut]) -> Iterator[PastMessage]:
+def _read_claude_message(message: Mapping[str, Any], draft: Draft) -> None:
     sent = [as_object(file) for file in (*as_list(message.get("attachments")), *as_list(message.get("files")))]
     # Texts that were pasted or taken from files: the model read them, but they are not what the person says.
-    files = tuple(
+    files = [
         PastFile(name=read_title(file.get("file_name")) or "paste.txt", text=text)
         for file in sent
         if (text := read_text(file.get("extracted_content")))
-    )
-    attachments = len(sent) - len(files)
-    left_out[LeftOut.ATTACHMENT] += attachments
+    ]
     texts = []
     for block in map(as_object, as_list(message.get("content"))):
         kind = block.get("type")
         if kind == "text":
             texts.append(read_text(block.get("text")))
         elif kind in ("tool_use", "tool_result"):
-            left_out[LeftOut.TOOL] += 1
+            draft.left_out[LeftOut.TOOL] += 1
         elif kind == "thinking":
-            left_out[LeftOut.THINKING] += 1
-    text = "\n\n".join(filter(None, texts)) or ("" if texts else read_text(message.get("text")))
-    role = _SENDERS.get(str(message.get("sender")))
-    if role is None:
-        left_out[LeftOut.HIDDEN] += 1
-    elif text or files:
-        source_id = str(message.get("uuid") or name_source(number, role, text))
-        said_at = read_time(message.get("created_at"))
-        yield from make_messages(source_id=source_id, role=role, content=text, said_at=said_at, files=files)
-    elif not attachments:
-        left_out[LeftOut.EMPTY] += 1
+            draft.left_out[LeftOut.THINKING] += 1
+    draft.say(
+        message.get("sender"),
+        "\n\n".join(filter(None, texts)) or ("" if texts else read_text(message.get("text"))),
+        source_id=message.get("uuid"),
+        said_at=read_time(message.get("created_at")),
+        files=files,
+        attachments=len(sent) - len(files),
+    )
 
 
 # DeepSeek
@@ -344,56 +337,32 @@ class DeepSeek(Format):
 
 
 _FRAGMENTS = {"REQUEST": "user", "RESPONSE": "assistant"}
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 def read_deepseek_conversation(value: Any) -> Item:
     """Return a conversation, or why it is none."""
-    conversation = as_object(value)
-    title = read_title(conversation.get("title"))
-    mapping = conversation.get("mapping")
-    if not isinstance(mapping, dict):
-        return Omission(LeftOut.MALFORMED, label=title, detail="This is not a conversation from DeepSeek.")
-    nodes = {name: as_object(node) for name, node in mapping.items()}
-    order = sorted(nodes, key=lambda name: read_time(_get_message(nodes[name]).get("inserted_at")) or _BEGINNING)
-    answered = {str(node.get("parent")) for node in nodes.values()}
-    leaf = next((name for name in reversed(order) if name not in answered), None)
-    path = trace_branch({name: nodes[name].get("parent", "") for name in order}, leaf)
-    left_out: Counter[LeftOut] = Counter()
-    messages: list[PastMessage] = []
-    for name in path:
-        asked = not messages or messages[-1].role == "assistant"
-        messages += _read_deepseek_message(name, nodes[name], left_out, otherwise="user" if asked else "assistant")
-    left_out[LeftOut.OTHER_BRANCH] += sum(bool(nodes[name].get("message")) for name in nodes.keys() - set(path))
-    return make_conversation(
-        messages,
-        title=title,
-        left_out=left_out,
-        source_id=conversation.get("id"),
-        started=conversation.get("inserted_at"),
-    )
+    return _read_tree(value, service="DeepSeek", read=_read_deepseek_message)
 
 
-def _read_deepseek_message(
-    name: str, node: Mapping[str, Any], left_out: Counter[LeftOut], *, otherwise: str
-) -> Iterator[PastMessage]:
-    """Yield what was said; `otherwise`: by whom, if the message has no fragments, as in exports of early 2025."""
+def _read_deepseek_message(name: str, node: Mapping[str, Any], draft: Draft) -> None:
     message = _get_message(node)
     if not message:
         return
-    role, texts = otherwise, [read_text(message.get("content"))]
+    # Without fragments, as in exports of early 2025, whose turn it is says who speaks.
+    role = "assistant" if draft.messages and draft.messages[-1].role == "user" else "user"
+    texts = [read_text(message.get("content"))]
     for fragment in map(as_object, as_list(message.get("fragments"))):
         kind = str(fragment.get("type")).upper()
         if kind in _FRAGMENTS:
             role = _FRAGMENTS[kind]
             texts.append(read_text(fragment.get("content")))
         else:
-            left_out[LeftOut.THINKING if kind == "THINK" else LeftOut.TOOL] += 1
-    left_out[LeftOut.THINKING] += bool(message.get("reasoning_content"))
-    files = len(as_list(message.get("files")))
-    left_out[LeftOut.ATTACHMENT] += files
-    text = "\n\n".join(filter(None, texts))
-    left_out[LeftOut.EMPTY] += not (text or files)
-    said_at = read_time(message.get("inserted_at"))
-    # Each conversation numbers its messages anew, so the ID of the node is enough.
-    yield from make_messages(source_id=str(node.get("id") or name), role=role, content=text, said_at=said_at)
+            draft.left_out[LeftOut.THINKING if kind == "THINK" else LeftOut.TOOL] += 1
+    draft.left_out[LeftOut.THINKING] += bool(message.get("reasoning_content"))
+    draft.say(
+        role,
+        "\n\n".join(filter(None, texts)),
+        source_id=node.get("id") or name,  # each conversation numbers its messages anew, so the node's is enough
+        said_at=read_time(message.get("inserted_at")),
+        attachments=len(as_list(message.get("files"))),
+    )

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import IO, Any
 
-from apps.doors.imports.formats.base import Clue, Format
+from apps.doors.imports.formats.base import Clue, ExportedRow, Format, Item, LeftOut, Omission, PastMemory
 from apps.doors.imports.formats.base import gettext_noop as _
 from apps.doors.imports.formats.uploads import NESTED, Upload, collect, read_nodes
 from apps.doors.imports.formats.values import (
+    Draft,
     as_list,
     as_object,
-    make_messages,
     name_source,
     read_json,
     read_parts,
@@ -22,7 +22,6 @@ from apps.doors.imports.formats.values import (
     read_time,
     read_title,
 )
-from apps.doors.imports.types import ExportedRow, Item, LeftOut, Omission, PastConversation, PastMemory, PastMessage
 
 
 class Jiyi(Format):
@@ -83,8 +82,6 @@ MESSAGES_AT_ONCE = 1_000
 CATEGORIES = frozenset({"preference", "fact", "pattern"})
 TIMES = ("create_time", "created_at", "timestamp", "time")
 
-_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
-
 
 def _read_values(text: IO[str]) -> Iterator[tuple[str, Any]]:
     """Yield the objects of a file: of its lines, of its array, or of the `messages` of its one object."""
@@ -101,14 +98,13 @@ def _read_values(text: IO[str]) -> Iterator[tuple[str, Any]]:
 
 
 class _Reader:
-    """Collects messages into conversations. A session that comes again later continues where it was."""
+    """Collect messages into conversations. A session that comes again later continues where it was."""
 
     def __init__(self) -> None:
         self._session: str | None = None
         self._unnamed = ""
         self._title = ""
-        self._messages: list[PastMessage] = []
-        self._left_out: Counter[LeftOut] = Counter()
+        self._draft = Draft()
         self._counts: Counter[str] = Counter()
 
     def take(self, label: str, value: Any) -> Iterator[Item]:
@@ -125,37 +121,24 @@ class _Reader:
 
     def flush(self) -> Iterator[Item]:
         """Yield what has been said in the session so far."""
-        if self._messages:
-            yield PastConversation(
-                source_id=self._session or self._unnamed,
-                title=self._title,
-                messages=tuple(self._messages),
-                started_at=self._messages[0].said_at,
-                left_out=+self._left_out,
-            )
-        self._messages, self._left_out, self._title = [], Counter(), ""
+        if self._draft.messages:
+            yield self._draft.finish(title=self._title, source_id=self._session or self._unnamed)
+        self._draft, self._title = Draft(), ""
 
     def _take_message(self, found: Mapping[str, Any]) -> Iterator[Item]:
         named = found.get("session")
         session = "" if named is None else str(named)
-        if session != self._session or len(self._messages) >= MESSAGES_AT_ONCE:
+        if session != self._session or len(self._draft.messages) >= MESSAGES_AT_ONCE:
             yield from self.flush()
         self._session = session
         self._title = self._title or read_title(found.get("title"))
         self._counts[session] += 1
-        role = _ROLES.get(str(found["role"]).lower())
         content, others = read_parts(found["content"])
-        self._left_out[LeftOut.ATTACHMENT] += others
-        if role is None:
-            self._left_out[LeftOut.TOOL if found["role"] in ("tool", "function") else LeftOut.HIDDEN] += 1
-        elif not content:
-            self._left_out[LeftOut.EMPTY] += not others
-        else:
-            said_at = _read_said_at(found)
+        name = name_source(session, self._counts[session], found["role"], content)
+        self._draft.say(found["role"], content, source_id=name, said_at=_read_said_at(found), attachments=others)
+        for first in self._draft.messages[:1]:
             # Without a name of its own a conversation is known by how it begins: two files are two conversations.
-            self._unnamed = self._unnamed or name_source(role, content, said_at and said_at.isoformat())
-            name = name_source(session, self._counts[session], role, content)
-            self._messages += make_messages(source_id=name, role=role, content=content, said_at=said_at)
+            self._unnamed = self._unnamed or name_source(first.role, first.content, str(first.said_at))
 
 
 def _read_memory(found: Mapping[str, Any]) -> Item:

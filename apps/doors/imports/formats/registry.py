@@ -9,22 +9,11 @@ from apps.doors.imports.formats.base import Clue, Format
 from apps.doors.imports.formats.chats import ChatGPT, Claude, DeepSeek
 from apps.doors.imports.formats.own import Jiyi, Plain
 from apps.doors.imports.formats.stores import Letta, Mem0, Zep
-from apps.doors.imports.formats.uploads import Readable, Upload, read_nodes
+from apps.doors.imports.formats.uploads import Readable, UnknownFormat, UnreadableFile, Upload, read_nodes
 from apps.doors.imports.formats.values import as_object
-from apps.doors.imports.types import UnknownFormat, UnreadableFile
 
 FORMATS: dict[str, Format] = {
-    each.name: each
-    for each in (
-        ChatGPT(),
-        Claude(),
-        DeepSeek(),
-        Mem0(),
-        Letta(),
-        Zep(),
-        Plain(),
-        Jiyi(),
-    )
+    each.name: each for each in (ChatGPT(), Claude(), DeepSeek(), Mem0(), Letta(), Zep(), Plain(), Jiyi())
 }
 """By name, in the order in which people see them."""
 

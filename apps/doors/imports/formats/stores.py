@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apps.core.text.sentences import cut_client_blocks
-from apps.doors.imports.formats.base import Clue, Format
+from apps.doors.imports.formats.base import Clue, Format, Item, LeftOut, Omission, PastMemory, Remark
 from apps.doors.imports.formats.base import gettext_noop as _
 from apps.doors.imports.formats.uploads import Node, Upload, collect, read_nodes
 from apps.doors.imports.formats.values import (
+    Draft,
     as_list,
     as_object,
-    make_conversation,
-    make_messages,
     name_source,
     read_tag,
     read_tags,
@@ -25,7 +24,6 @@ from apps.doors.imports.formats.values import (
     read_title,
     split_statements,
 )
-from apps.doors.imports.types import Item, LeftOut, Omission, PastMemory, PastMessage, Remark
 
 # mem0
 
@@ -262,17 +260,14 @@ def read_agent(agent: Mapping[str, Any]) -> Iterator[Item]:
     title = read_title(agent.get("name"))
     everything = [as_object(message) for message in as_list(agent.get("messages"))]
     answers_by_tool = any(_find_answer(message) is not None for message in everything)
-    left_out: Counter[LeftOut] = Counter()
-    messages: list[PastMessage] = []
-    for number, message in enumerate(everything):
-        messages += _read_letta_message(number, message, left_out, answers_by_tool=answers_by_tool)
-    yield make_conversation(messages, title=title, left_out=left_out, started=agent.get("created_at"))
+    draft = Draft()
+    for message in everything:
+        _read_letta_message(message, draft, answers_by_tool=answers_by_tool)
+    yield draft.finish(title=title, started=agent.get("created_at"))
 
 
-def _read_letta_message(
-    number: int, message: Mapping[str, Any], left_out: Counter[LeftOut], *, answers_by_tool: bool
-) -> Iterator[PastMessage]:
-    role = message.get("role")
+def _read_letta_message(message: Mapping[str, Any], draft: Draft, *, answers_by_tool: bool) -> None:
+    role, left_out = message.get("role"), draft.left_out
     text = _read_content(message.get("content") or message.get("text"))
     if role == "user":
         said = _unwrap_said(text)
@@ -286,17 +281,12 @@ def _read_letta_message(
             left_out[LeftOut.THINKING] += bool(text)
             left_out[LeftOut.TOOL] += bool(message.get("tool_calls"))
             return
-        text = answer if answer is not None else text
-    else:
-        left_out[LeftOut.TOOL if role == "tool" else LeftOut.HIDDEN] += 1
-        return
-    if not text:
-        left_out[LeftOut.TOOL if message.get("tool_calls") else LeftOut.EMPTY] += 1
-        return
-    said_at = read_time(message.get("created_at"))
-    # An agent file numbers its messages anew each time it is exported.
-    source_id = name_source(number, role, text, message.get("created_at"))
-    yield from make_messages(source_id=source_id, role=str(role), content=text, said_at=said_at)
+        text = text if answer is None else answer
+        if not text and message.get("tool_calls"):
+            left_out[LeftOut.TOOL] += 1
+            return
+    # An agent file numbers its messages anew each time it is exported, so its IDs say nothing.
+    draft.say(role, text, said_at=read_time(message.get("created_at")))
 
 
 def _read_content(content: Any) -> str:
@@ -341,7 +331,6 @@ def _find_answer(message: Mapping[str, Any]) -> str | None:
 _FACTS = frozenset({"edges", "facts", "relevant_facts", "entity_edges"})
 _SESSIONS = frozenset({"sessions", "threads"})
 _NODES = frozenset({"nodes", "entities", "episodes", "communities"})
-_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 
 
 class Zep(Format):
@@ -418,24 +407,13 @@ def read_session(session: Mapping[str, Any]) -> Iterator[Item]:
         yield read_fact({"fact": fact} if isinstance(fact, str) else as_object(fact))
     name = session.get("session_id") or session.get("thread_id") or session.get("uuid")
     title = read_title(as_object(session.get("metadata")).get("title") or session.get("title"))
-    left_out: Counter[LeftOut] = Counter()
-    messages: list[PastMessage] = []
-    for number, message in enumerate(map(as_object, as_list(session.get("messages")))):
-        messages += _read_zep_message(number, message, left_out)
-    yield make_conversation(messages, title=title, left_out=left_out, source_id=name, started=session.get("created_at"))
-
-
-def _read_zep_message(number: int, message: Mapping[str, Any], left_out: Counter[LeftOut]) -> Iterator[PastMessage]:
-    # `role` was a name of one's own choice, with `role_type`; now it is what `role_type` was.
-    role = _ROLES.get(str(message.get("role_type") or message.get("role") or "").lower())
-    content = read_text(message.get("content"))
-    if role is None:
-        tool = str(message.get("role_type") or message.get("role") or "").lower() in ("tool", "function")
-        left_out[LeftOut.TOOL if tool else LeftOut.HIDDEN] += 1
-    elif not content:
-        left_out[LeftOut.EMPTY] += 1
-    else:
-        said_at = read_time(message.get("created_at") or message.get("timestamp"))
-        known = message.get("uuid") or message.get("uuid_")
-        source_id = str(known) if known else name_source(number, role, content)
-        yield from make_messages(source_id=source_id, role=role, content=content, said_at=said_at)
+    draft = Draft()
+    for message in map(as_object, as_list(session.get("messages"))):
+        draft.say(
+            # `role` was a name of one's own choice, with `role_type`; now it is what `role_type` was.
+            message.get("role_type") or message.get("role"),
+            read_text(message.get("content")),
+            source_id=message.get("uuid") or message.get("uuid_"),
+            said_at=read_time(message.get("created_at") or message.get("timestamp")),
+        )
+    yield draft.finish(title=title, source_id=name, started=session.get("created_at"))

@@ -12,7 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
@@ -21,27 +21,14 @@ from typing import IO, Any, Protocol
 import ijson
 
 from apps.core.text.clean import guess_encoding
-from apps.doors.imports.types import UnreadableFile
 
-# Exports hold one file for each picture.
-MAX_MEMBERS = 100_000
-
-# Counted while it is read: what an archive says about its own size proves nothing.
-MAX_UNPACKED_BYTES = 2 * 1024**3
-
-# How many times its size a file may become when unpacked. Conversations shrink to about a tenth.
-MAX_RATIO = 100
-
-# Unpacked whatever the ratio: small files of one repeated line shrink more.
-UNPACKED_ANYWAY = 16 * 1024**2
-
+MAX_MEMBERS = 100_000  # exports hold one file for each picture
+MAX_UNPACKED_BYTES = 2 * 1024**3  # counted while it is read: what an archive says about its own size proves nothing
+MAX_RATIO = 100  # how many times its size a file may become when unpacked; conversations shrink to about a tenth
+UNPACKED_ANYWAY = 16 * 1024**2  # whatever the ratio: small files of one repeated line shrink more
 READ_AT_ONCE = 256 * 1024
-
-# How far a file that is ASCII so far is searched for its encoding.
-LOOKED_THROUGH = 64 * 1024**2
-
-# A conversation with pasted files reaches a few million characters.
-MAX_ELEMENT_CHARACTERS = 64 * 1024**2
+LOOKED_THROUGH = 64 * 1024**2  # how far a file that is ASCII so far is searched for its encoding
+MAX_ELEMENT_CHARACTERS = 64 * 1024**2  # a conversation with pasted files reaches a few million
 MAX_DEPTH = 500
 MAX_BLANKS = 1_000_000
 
@@ -50,6 +37,14 @@ NESTED = "data"
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK"
 _BROKEN = (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError, NotImplementedError, RuntimeError, OSError)
+
+
+class UnreadableFile(Exception):
+    """The file cannot be read at all, or no further; the text is a sentence for the person."""
+
+
+class UnknownFormat(UnreadableFile):
+    """The file is not in a format that can be imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,35 +106,21 @@ class Upload:
             raise UnreadableFile("The archive has too many files.")
         return archive
 
-    def _open_bytes(self, member: Member) -> IO[bytes]:
-        if self._archive is not None and member.info is not None:
-            opened: Any = self._archive.open(member.info)
-            return gzip.open(opened) if member.name.endswith(".gz") else opened  # type: ignore[return-value]
+    @contextmanager
+    def _open_bytes(self, member: Member) -> Iterator[Any]:
         self._file.seek(0)
-        if self._magic == _GZIP:
-            return gzip.open(self._file)  # type: ignore[return-value]
-        return _Kept(self._file)  # type: ignore[return-value]
-
-
-class _Kept(io.RawIOBase):
-    """A file that stays open when its reader is closed."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        with ExitStack() as stack:
+            source: Any = self._file
+            if self._archive is not None and member.info is not None:
+                source = stack.enter_context(self._archive.open(member.info))
+            is_packed = member.name.endswith(".gz") or self._magic == _GZIP
+            yield stack.enter_context(gzip.open(source)) if is_packed else source
 
 
 class _Counted(io.RawIOBase):
     """A stream whose bytes are counted while they are read."""
 
-    def __init__(self, source: IO[bytes], upload: Upload) -> None:
+    def __init__(self, source: Any, upload: Upload) -> None:
         self._source, self._upload = source, upload
 
     def readable(self) -> bool:
@@ -152,7 +133,7 @@ class _Counted(io.RawIOBase):
         return len(data)
 
 
-def _find_encoding(source: IO[bytes]) -> str:
+def _find_encoding(source: Any) -> str:
     """Guess the encoding of a text by its first portion that is not ASCII."""
     begun, read = source.read(READ_AT_ONCE) or b"", 0
     portion = begun

@@ -14,7 +14,7 @@ from typing import Any
 from apps.core.text.clean import clean_json, clean_text, normalize_line_ends
 from apps.core.text.sentences import split_sentences
 from apps.core.times import exists_everywhere
-from apps.doors.imports.types import LeftOut, Omission, PastConversation, PastFile, PastMessage
+from apps.doors.imports.formats.base import LeftOut, Omission, PastConversation, PastFile, PastMessage
 
 MAX_MESSAGE_CHARACTERS = 32_000
 """Of one message, as for those that are sent; a longer one becomes several."""
@@ -44,12 +44,6 @@ def read_time(value: Any) -> datetime | None:
         return time if exists_everywhere(time) else None
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def read_number(value: Any) -> float:
-    """Return a finite number; 0 for anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) < _MILLISECONDS_FROM * 1000 else 0.0
 
 
 def read_text(value: Any) -> str:
@@ -97,38 +91,62 @@ def name_source(*parts: Any) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
-def make_messages(
-    *, source_id: str, role: str, content: str, said_at: datetime | None, files: Sequence[PastFile] = ()
-) -> Iterator[PastMessage]:
-    """Yield a message, as several where it is too long for one. `files` go with its first part."""
-    content = content or " ".join(f"[{file.name}]" for file in files)[:MAX_MESSAGE_CHARACTERS]
-    for number, start in enumerate(range(0, len(content), MAX_MESSAGE_CHARACTERS)):
-        part = content[start : start + MAX_MESSAGE_CHARACTERS]
-        if part.strip():
-            name, with_it = (f"{source_id}#{number}", ()) if number else (source_id, tuple(files))
-            yield PastMessage(name, role, part, said_at, with_it)
+_SPEAKERS = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 
 
-def make_conversation(
-    messages: Sequence[PastMessage],
-    *,
-    title: str,
-    left_out: Counter[LeftOut],
-    source_id: Any = None,
-    started: Any = None,
-    learns: bool = True,
-) -> PastConversation | Omission:
-    """Return a conversation, or that it is empty. Without an ID at the source, how it begins identifies it."""
-    if not messages:
-        return Omission(LeftOut.EMPTY, label=title or str(source_id or ""))
-    return PastConversation(
-        source_id=str(source_id or name_source(title, started, messages[0].content)),
-        title=title,
-        messages=tuple(messages),
-        started_at=read_time(started) or messages[0].said_at,
-        left_out=+left_out,
-        learns=learns,
-    )
+class Draft:
+    """Collect what was said in a conversation, and count what is left out of it."""
+
+    def __init__(self) -> None:
+        self.messages: list[PastMessage] = []
+        self.left_out: Counter[LeftOut] = Counter()
+        self._count = 0
+
+    def say(
+        self,
+        role: Any,
+        text: str,
+        *,
+        said_at: datetime | None,
+        source_id: Any = None,
+        files: Sequence[PastFile] = (),
+        attachments: int = 0,
+    ) -> None:
+        """Add a message, as several where it is too long for one, or count why it is left out.
+
+        `files` go with its first part; `attachments`: how many came with it that are no text.
+        """
+        self._count += 1
+        self.left_out[LeftOut.ATTACHMENT] += attachments
+        role = str(role).lower()
+        speaker = _SPEAKERS.get(role)
+        if speaker is None:
+            self.left_out[LeftOut.TOOL if role in ("tool", "function") else LeftOut.HIDDEN] += 1
+        elif not text and not files:
+            self.left_out[LeftOut.EMPTY] += not attachments
+        else:
+            name = str(source_id or name_source(self._count, speaker, text))
+            text = text or " ".join(f"[{file.name}]" for file in files)[:MAX_MESSAGE_CHARACTERS]
+            for number, start in enumerate(range(0, len(text), MAX_MESSAGE_CHARACTERS)):
+                part = text[start : start + MAX_MESSAGE_CHARACTERS]
+                if part.strip():
+                    part_name, with_it = (f"{name}#{number}", ()) if number else (name, tuple(files))
+                    self.messages.append(PastMessage(part_name, speaker, part, said_at, with_it))
+
+    def finish(
+        self, *, title: str, source_id: Any = None, started: Any = None, learns: bool = True
+    ) -> PastConversation | Omission:
+        """Return the conversation, or that it is empty. Without an ID at the source, how it begins identifies it."""
+        if not self.messages:
+            return Omission(LeftOut.EMPTY, label=title or str(source_id or ""))
+        return PastConversation(
+            source_id=str(source_id or name_source(title, started, self.messages[0].content)),
+            title=title,
+            messages=tuple(self.messages),
+            started_at=read_time(started) or self.messages[0].said_at,
+            left_out=+self.left_out,
+            learns=learns,
+        )
 
 
 def read_parts(content: Any) -> tuple[str, int]:

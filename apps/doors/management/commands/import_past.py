@@ -17,10 +17,10 @@ from rich.table import Table
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
 from apps.doors.imports.formats.registry import FORMATS
+from apps.doors.imports.formats.uploads import UnreadableFile
 from apps.doors.imports.previews import Preview, preview_file
-from apps.doors.imports.running import claim_one, run_slice
+from apps.doors.imports.running import claim_import, run_slice
 from apps.doors.imports.services import UNDER_WAY, create_import, list_items
-from apps.doors.imports.types import UnreadableFile
 from apps.doors.models import ImportItem, PastImport
 
 SHOWN = 20
@@ -78,7 +78,7 @@ class Command(BaseCommand):
                 display.update(bar, total=current.total or None, completed=current.done)
 
             while True:
-                claimed = claim_one(created, token=token, now=timezone.now())
+                claimed = claim_import(token=token, now=timezone.now(), only=created)
                 if claimed is not None:
                     run_slice(claimed, token=token, seconds=1.0, progress=partial(show, claimed))
                 else:
@@ -89,50 +89,39 @@ class Command(BaseCommand):
                     return
 
     def _show_preview(self, preview: Preview) -> None:
+        told = preview.describe()
         self.stdout.write(f"Format: {preview.format}")
-        table = Table(show_header=False)
-        table.add_row("Conversations", str(preview.conversations))
-        table.add_row("Messages", str(preview.messages))
-        table.add_row("Memories", str(preview.memories))
-        if preview.unlearned:
-            table.add_row("Kept for reading only", f"{preview.unlearned} conversations, as memory was off there")
-        if preview.proposals:
-            table.add_row("Proposals for the profile", str(preview.proposals))
+        rows: list[tuple[str, Any]] = [(name.capitalize(), count) for name, count in told["found"].items()]
+        rows.append(("Conversations for reading only, as memory was off there", preview.unlearned))
+        rows.append(("Proposals for the profile", preview.proposals))
         if preview.first and preview.last:
-            table.add_row("Dates", f"{preview.first:%Y-%m-%d} – {preview.last:%Y-%m-%d}")
-        for reason, count in sorted(preview.left_out.items()):
-            if count:
-                table.add_row(f"Left out: {reason}", str(count))
-        for sample in preview.conversation_samples:
-            table.add_row("For example", sample.title or sample.said)
-        for text in preview.memory_samples:
-            table.add_row("For example", text)
-        if preview.problem:
-            table.add_row("Problem", preview.problem)
-        self._print(table)
+            rows.append(("Dates", f"{preview.first:%Y-%m-%d} – {preview.last:%Y-%m-%d}"))
+        rows += [(f"Left out: {reason}", count) for reason, count in told["left_out"].items()]
+        rows += [("For example", sample.title or sample.said) for sample in preview.conversation_samples]
+        rows += [("For example", text) for text in preview.memory_samples]
+        self._print([*rows, ("Problem", preview.problem)])
 
     def _report(self, past_import: PastImport) -> None:
         counts = past_import.counts
         self.stdout.write(f"Import {past_import.id}: {past_import.state}")
-        table = Table(show_header=False)
-        for name, count in counts.get("imported", {}).items():
-            table.add_row(f"Imported {name}", str(count))
-        for reason, count in counts.get("skipped", {}).items():
-            table.add_row(f"Skipped: {reason}", str(count))
-        for name, rows in counts.get("tables", {}).items():
-            table.add_row(name, f"{rows['restored']} restored, {rows['left_out']} left out")
-        if counts.get("failed"):
-            table.add_row("Failed", str(counts["failed"]))
-        if past_import.problem:
-            table.add_row("Problem", past_import.problem)
-        self._print(table)
+        rows = [(f"Imported {name}", count) for name, count in counts.get("imported", {}).items()]
+        rows += [(f"Skipped: {reason}", count) for reason, count in counts.get("skipped", {}).items()]
+        rows += [
+            (name, f"{table['restored']} restored, {table['left_out']} left out")
+            for name, table in counts.get("tables", {}).items()
+        ]
+        self._print([*rows, ("Failed", counts.get("failed")), ("Problem", past_import.problem)])
         failed = list_items(past_import.user, past_import.id).filter(state=ImportItem.State.FAILED)
         for item in failed[:SHOWN]:
             self.stdout.write(f"{item.number + 1}: {item.label}: {item.detail}")
         if past_import.state != PastImport.State.DONE:
             raise CommandError(f"The import has ended as {past_import.state}: {past_import.problem or 'see above'}")
 
-    def _print(self, table: Table) -> None:
+    def _print(self, rows: list[tuple[str, Any]]) -> None:
+        table = Table(show_header=False)
+        for name, value in rows:
+            if value:
+                table.add_row(name, str(value))
         # What people write is text: "[/b]" and ":cat:" stay what they are.
         console = Console(width=100, markup=False, emoji=False, highlight=False)
         with console.capture() as captured:

@@ -13,7 +13,7 @@
 from jiyi._client import AsyncJiyi, Jiyi
 from jiyi._decoding import to_json
 from jiyi._requests import UNSET, new_idempotency_key
-from jiyi._version import VERSION as __version__
+from jiyi._transport import VERSION as __version__
 from jiyi.errors import APIError, JiyiError
 from jiyi.types import Delta, Done, Started
 

@@ -13,13 +13,7 @@ from jiyi._transport import AsyncTransport, Options, SyncTransport
 from jiyi.configuration import check_header, find_login
 from jiyi.resources.conversations import Conversations, Messages, Sessions
 from jiyi.resources.imports import Imports
-from jiyi.resources.memories import (
-    AtomicMemories,
-    Changes,
-    LongTermMemories,
-    SharedContexts,
-    WorkingMemories,
-)
+from jiyi.resources.memories import AtomicMemories, Changes, LongTermMemories, SharedContexts, WorkingMemories
 from jiyi.resources.person import Account, Profiles, Settings, Summaries
 
 

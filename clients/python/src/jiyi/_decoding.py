@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -78,6 +79,17 @@ def to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
     return value
+
+
+def to_readable(value: Any) -> str:
+    """Return a value as text: lists with commas, objects as `name: value`, not as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(map(to_readable, value))
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {to_readable(item)}" for name, item in value.items())
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _get(data: Any, field: str) -> Any:

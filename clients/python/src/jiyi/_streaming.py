@@ -83,13 +83,7 @@ def _parse(data: str) -> Any:
         raise UnexpectedAnswer("An event of the stream is not JSON.") from error
 
 
-_STATUSES = {
-    "model_unavailable": 503,
-    "unavailable": 503,
-    "storage_full": 503,
-    "not_found": 404,
-    "conflict": 409,
-}
+_STATUSES = {"model_unavailable": 503, "unavailable": 503, "storage_full": 503, "not_found": 404, "conflict": 409}
 
 
 def _status_of(data: Any) -> int:

@@ -17,14 +17,29 @@ from urllib.parse import quote
 import httpx2
 
 from jiyi._requests import BaseTransport, Request, next_page
-from jiyi._retrying import get_delay
 from jiyi._streaming import TurnReader
-from jiyi._version import VERSION
-from jiyi.errors import ConnectionFailed, JiyiError, TimedOut, UnexpectedAnswer, read_error
+from jiyi.errors import (
+    APIError,
+    ConnectionFailed,
+    JiyiError,
+    ModelUnavailable,
+    Throttled,
+    TimedOut,
+    UnexpectedAnswer,
+    read_error,
+)
 from jiyi.types import Page, TurnEvent
 
 T = TypeVar("T")
+VERSION = "0.1.0"
 USER_AGENT = f"jiyi-client/{VERSION} python/{platform.python_version()}"
+
+
+FIRST_DELAY = 0.5
+MAX_DELAY = 30.0
+"""In seconds. A server that asks for a longer break gets its error passed on."""
+
+_PASSING = frozenset({502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +59,7 @@ class Options:
 
     def arguments(self, request: Request[Any]) -> dict[str, Any]:
         """Return the arguments of httpx2's `request` and `stream`."""
-        headers = {
-            "Authorization": f"Bearer {self.token}",
-            "User-Agent": USER_AGENT,
-            **request.headers,
-        }
+        headers = {"Authorization": f"Bearer {self.token}", "User-Agent": USER_AGENT, **request.headers}
         if self.end_user is not None:
             headers["X-End-User"] = quote(self.end_user, safe="@:+/")
         arguments: dict[str, Any] = {
@@ -67,6 +78,27 @@ class Options:
             headers["Content-Type"] = "application/json"
             arguments["content"] = json.dumps(request.body, allow_nan=False).encode()
         return arguments
+
+
+def get_delay(request: Request[Any], error: JiyiError, *, attempt: int, retries: int, jitter: float) -> float | None:
+    """Return the seconds to wait before sending a request again; None to give up.
+
+    `attempt` counts from 0, `jitter` is from 0 to 1. What was throttled was not carried out, so it is always repeated;
+    all else only if the request is repeatable. A model that failed is not asked again unless the caller retries the
+    message: the failure is the outcome of that message.
+    """
+    if attempt >= retries:
+        return None
+    if isinstance(error, ModelUnavailable):
+        return None
+    if not isinstance(error, Throttled):
+        passing = isinstance(error, ConnectionFailed) or (isinstance(error, APIError) and error.status in _PASSING)
+        if not (passing and request.repeatable):
+            return None
+    backoff = FIRST_DELAY * 2.0**attempt * (0.5 + jitter / 2)
+    asked = error.retry_after if isinstance(error, APIError) and error.retry_after is not None else 0.0
+    delay = max(min(backoff, MAX_DELAY), asked)
+    return delay if delay <= MAX_DELAY else None
 
 
 def read_answer(request: Request[T], response: httpx2.Response) -> T:

@@ -6,13 +6,8 @@ import gzip
 
 import pytest
 
-from apps.doors.imports.types import (
-    ExportedRow,
-    PastConversation,
-    PastMemory,
-    UnknownFormat,
-    UnreadableFile,
-)
+from apps.doors.imports.formats.base import ExportedRow, PastConversation, PastMemory
+from apps.doors.imports.formats.uploads import UnknownFormat, UnreadableFile
 from tests.doors.imports.samples import FILES, as_json, as_lines, detect, make_zip, read
 
 
@@ -65,12 +60,7 @@ MANIFEST = {
     "created_at": "2026-09-10T21:25:17Z",
     "data_files": [{"filename": "conversations-000.zip"}],
 }
-GEMINI = {
-    "header": "Gemini Apps",
-    "title": "Said Hi",
-    "time": "2026-03-02T09:15:00Z",
-    "products": ["Gemini Apps"],
-}
+GEMINI = {"header": "Gemini Apps", "title": "Said Hi", "time": "2026-03-02T09:15:00Z", "products": ["Gemini Apps"]}
 OPEN_WEBUI = {"id": "o", "user_id": "u", "title": "Bakery", "chat": {"history": {"messages": {}}}, "created_at": 1}
 SILLY_HEAD = {"user_name": "Tom", "character_name": "Vex", "create_date": "2026-1-12@10h03m22s512ms"}
 SILLY_LINE = {"name": "Tom", "is_user": True, "is_system": False, "send_date": "January 12, 2026 10:04am", "mes": "Hi."}

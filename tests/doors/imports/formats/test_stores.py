@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.doors.imports.types import LeftOut, Omission, PastConversation, PastMemory, Remark
+from apps.doors.imports.formats.base import LeftOut, Omission, PastConversation, PastMemory, Remark
 from tests.doors.imports.samples import (
     LETTA_AGENT_FILE,
     LETTA_OLD_AGENT_FILE,
@@ -38,10 +38,8 @@ def conversations(data: bytes) -> list[PastConversation]:
 
 def test_mem0_gives_the_memories_of_the_person_that_comes_first() -> None:
     first, second = memories(as_json(MEM0_RESULTS))
-    assert (first.source_id, first.content) == (
-        "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
-        "Likes to play badminton on weekends",
-    )
+    assert first.source_id == "892db2ae-06d9-49e5-8b3e-585ef9b85b8e"
+    assert first.content == "Likes to play badminton on weekends"
     assert (first.tags, first.said_at) == (("hobbies",), datetime(2025, 2, 20, 23, 33, 0, 717_899, tzinfo=UTC))
     assert second.content == "对花生过敏"
     assert omissions(as_json(MEM0_RESULTS)) == [
@@ -150,39 +148,19 @@ def read_blocks(*blocks: tuple[str, str], **fields: Any) -> list[str]:
     return [memory.content for memory in memories(as_json({"agents": [], "blocks": listed}))]
 
 
-@pytest.mark.parametrize(
-    "label",
-    [
-        "system/persona/soul",
-        "system/persona/expression",
-        "memory_policies",
-        "pal-persona",
-        "scratchpad",
-        "custom_instructions",
-        "active_hypotheses",
-        "user_handling_rules",
-        "persona/user_facing",
-    ],
-)
-def test_blocks_about_anything_else_are_left_out(label: str) -> None:
-    data = as_json({"agents": [], "blocks": [{"label": label, "value": "I speak plainly."}]})
-    assert omissions(data) == [(LeftOut.ASSISTANT, label, 1)]
+def test_blocks_about_anything_else_are_left_out() -> None:
+    labels = "system/persona/soul memory_policies pal-persona scratchpad custom_instructions active_hypotheses"
+    for label in (*labels.split(), "user_handling_rules", "persona/user_facing"):
+        data = as_json({"agents": [], "blocks": [{"label": label, "value": "I speak plainly."}]})
+        assert omissions(data) == [(LeftOut.ASSISTANT, label, 1)]
 
 
-@pytest.mark.parametrize(
-    ("label", "fields", "tags"),
-    [
-        ("human", {}, ()),
-        ("about_user", {}, ()),
-        ("system/human/overview", {}, ("overview",)),
-        ("system/human/preferences", {}, ()),
-        ("user-profile", {}, ()),
-        ("family", {"description": "What is known about the user's family."}, ("family",)),
-    ],
-)
-def test_blocks_about_the_person_are_memories(label: str, fields: dict[str, Any], tags: tuple[str, ...]) -> None:
-    data = as_json({"agents": [], "blocks": [{"label": label, "value": "Jules runs a bike shop."} | fields]})
-    assert [(memory.content, memory.tags) for memory in memories(data)] == [("Jules runs a bike shop.", tags)]
+def test_blocks_about_the_person_are_memories() -> None:
+    tags = dict.fromkeys(["human", "about_user", "system/human/preferences", "user-profile"], ())
+    for label, expected in (tags | {"system/human/overview": ("overview",), "family": ("family",)}).items():
+        about = {"description": "What is known about the user's family."} if label == "family" else {}
+        data = as_json({"agents": [], "blocks": [{"label": label, "value": "Jules runs a bike shop."} | about]})
+        assert [(memory.content, memory.tags) for memory in memories(data)] == [("Jules runs a bike shop.", expected)]
 
 
 def test_a_block_that_cannot_be_written_is_the_assistants() -> None:
@@ -198,10 +176,7 @@ def test_a_block_that_cannot_be_written_is_the_assistants() -> None:
         ),
         ("How this user likes to interact.\n\nLength: [not yet learned]\nTone: [not yet learned]", []),
         ("Current observations.\n\n[Open questions]\n- [none yet]", []),
-        (
-            "This is my section of core memory about the human.\nI don't yet know anything about them.",
-            [],
-        ),
+        ("This is my section of core memory about the human.\nI don't yet know anything about them.", []),
         ("Explicit rules the user has set.\n\n[None yet]", []),
         ("姓名：未知\n城市：苏州", ["城市：苏州"]),
         ("Name:\nCity: Bath\nAge: unknown", ["City: Bath"]),
@@ -237,7 +212,6 @@ def test_what_lettas_server_adds_to_a_message_was_not_said(added: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"user_id": None, "agent_id": "concierge"}, LeftOut.ASSISTANT),
         ({"agent_id": "concierge", "run_id": "run-1"}, LeftOut.ASSISTANT),
         ({"user_id": None, "run_id": "run-9"}, LeftOut.OTHER_PERSON),
         ({"user_id": "", "app_id": "shop"}, LeftOut.OTHER_PERSON),
@@ -251,14 +225,9 @@ def test_of_mem0_only_what_is_a_persons_is_theirs(fields: dict[str, Any], reason
 
 
 @pytest.mark.parametrize(
-    ("page", "remarks"),
-    [
-        ({"next": "https://api.example.org/v2/memories/?page=2"}, 1),
-        ({"next": None}, 0),
-        ({"next": "", "previous": "https://api.example.org/v2/memories/"}, 0),
-        ({}, 0),
-    ],
+    ("following", "remarks"), [("https://api.example.org/v2/memories/?page=2", 1), (None, 0), ("", 0)]
 )
-def test_a_page_says_that_there_are_others(page: dict[str, Any], remarks: int) -> None:
-    found = read(as_json(page | {"results": [{"id": "1", "memory": "Likes opera", "user_id": "kim"}]}))
+def test_a_page_says_that_there_are_others(following: str | None, remarks: int) -> None:
+    results = [{"id": "1", "memory": "Likes opera", "user_id": "kim"}]
+    found = read(as_json({"next": following, "previous": "https://api.example.org/v2/memories/", "results": results}))
     assert sum(isinstance(item, Remark) for item in found) == remarks

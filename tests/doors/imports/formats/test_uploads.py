@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.doors.imports.formats import uploads
-from apps.doors.imports.formats.uploads import Node, Upload, read_nodes
-from apps.doors.imports.types import UnreadableFile
+from apps.doors.imports.formats.uploads import Node, UnreadableFile, Upload, read_nodes
 from tests.doors.imports.samples import as_json, make_zip
 
 
@@ -32,10 +31,8 @@ def test_only_the_texts_of_an_archive_are_members_in_the_order_of_their_names() 
     data = make_zip(
         {"b/conversations-001.json": b"2", "z.png": b"", "A/Conversations-000.JSON": b"1", "x/": b"", ".c.json": b""}
     )
-    assert [member.name for member in Upload(io.BytesIO(data)).members] == [
-        "conversations-000.json",
-        "conversations-001.json",
-    ]
+    names = [member.name for member in Upload(io.BytesIO(data)).members]
+    assert names == ["conversations-000.json", "conversations-001.json"]
     assert read_all(data) == ["1", "2"]
 
 
@@ -158,10 +155,8 @@ def test_halves_of_surrogate_pairs_are_left_out(
 @pytest.mark.parametrize(
     ("text", "read", "reason"),
     [
-        ("[1, 2", 2, "breaks off"),
         ('[1, {"a": "b', 1, "breaks off"),
         ('[1, {"a" "b"}]', 1, "not valid"),
-        ("[1 2]", 1, "not valid"),
         ("[1]]", 1, "after the end"),
         ('{"a": 1', 1, "breaks off"),
         ("{1: 2}", 0, "not valid"),
@@ -213,9 +208,8 @@ def test_lines_are_elements_and_bad_ones_are_told() -> None:
     assert [str(node.value) for node in found if isinstance(node.value, ValueError)] == ["This line is not JSON."]
 
 
-@pytest.mark.parametrize("text", ['{\n "a": 1\n}\n', '{"a": 1}\n'])
-def test_a_document_over_several_lines_is_none_of_lines(text: str) -> None:
-    assert nodes(text) == [Node(("a",), 1, False)]
+def test_a_document_over_several_lines_is_none_of_lines() -> None:
+    assert nodes('{\n "a": 1\n}\n') == nodes('{"a": 1}\n') == [Node(("a",), 1, False)]
 
 
 def test_blank_lines_count_together(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.doors.imports.formats.values import (
     MAX_STATEMENT_CHARACTERS,
-    make_messages,
+    Draft,
     read_json,
     read_text,
     read_time,
@@ -63,8 +63,10 @@ def test_texts_are_without_what_cannot_be_stored() -> None:
 
 
 def test_a_long_message_becomes_several() -> None:
-    parts = list(make_messages(source_id="m", role="user", content="x" * 70_000, said_at=None))
-    assert [(part.source_id, len(part.content)) for part in parts] == [("m", 32_000), ("m#1", 32_000), ("m#2", 6_000)]
+    draft = Draft()
+    draft.say("user", "x" * 70_000, source_id="m", said_at=None)
+    parts = [(part.source_id, len(part.content)) for part in draft.messages]
+    assert parts == [("m", 32_000), ("m#1", 32_000), ("m#2", 6_000)]
 
 
 def test_headings_lists_and_paragraphs_become_statements() -> None:

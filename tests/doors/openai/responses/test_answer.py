@@ -108,11 +108,6 @@ def test_why_it_ended_is_told(finish: str, status: str, reason: str | None):
     assert last["response"]["incomplete_details"] == (reason and {"reason": reason})
 
 
-def test_an_answer_without_anything_is_an_empty_message():
-    (message,) = run(make())[-1]["response"]["output"]
-    assert message["content"][0]["text"] == ""
-
-
 def test_what_is_no_choice_is_passed_over():
     odd: list[Any] = [{"choices": None}, {"choices": ["x", {"index": 1, "delta": {"content": "other"}}]}, {}]
     odd += [chunk(content=7), chunk(tool_calls=["x"]), {"usage": {"prompt_tokens": "many"}}]

@@ -23,7 +23,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import create_token, get_or_create_end_user, update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Session
-from apps.doors.mcp.oauth.services import note_use, record_connection, register_application
+from apps.doors.mcp.oauth import note_use, record_connection, register_application
 from apps.doors.models import ConnectedApp
 from apps.memory.models import LongTermMemory
 from tests.doors.imports.samples import CHATGPT_CONVERSATION, as_json, make_zip

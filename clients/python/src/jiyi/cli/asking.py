@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
-from jiyi.cli.continuing import get_last_session, note_last_session
-from jiyi.cli.options import Given, with_server
+from jiyi._client import Jiyi
+from jiyi.cli.output import Given, with_server
+from jiyi.configuration import state_file, write_private
 from jiyi.errors import NotFound, UnexpectedAnswer
 from jiyi.types import Delta, Done, Turn, TurnEvent
 
@@ -105,3 +108,29 @@ def _show_turn(given: Given, turn: Turn, *, why: bool) -> None:
         for used in turn.memories_used
     ]
     out.note_table(columns, rows, title="Recalled")
+
+
+# Which session is continued: the last one of this machine with this server and end user
+
+
+def get_last_session(client: Jiyi) -> str | None:
+    """Return the ID of the session that was last used; None if there is none."""
+    value = _read().get(_key(client))
+    return value if isinstance(value, str) else None
+
+
+def note_last_session(client: Jiyi, session_id: str) -> None:
+    """Continue this session next time."""
+    write_private(state_file(), json.dumps({**_read(), _key(client): session_id}, indent=2) + "\n")
+
+
+def _key(client: Jiyi) -> str:
+    return client.url if client.end_user is None else f"{client.url} {client.end_user}"
+
+
+def _read() -> dict[str, Any]:
+    try:
+        data = json.loads(state_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

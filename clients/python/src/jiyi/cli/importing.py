@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, get_args
 
 import click
 
-from jiyi.cli.options import Given, with_server
+from jiyi.cli.output import Given, with_server
 from jiyi.errors import ImportRefused, JiyiError
 from jiyi.types import Amounts, ImportFormat, ImportItem, PastImport, Preview
 

@@ -1,18 +1,22 @@
-"""The group of commands, and how errors become messages and exit codes."""
+"""``jiyi login``, the group of commands, and how errors become messages and exit codes."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 
 import click
+import httpx2
 
-from jiyi._version import VERSION
+from jiyi._client import Jiyi
+from jiyi._transport import VERSION
 from jiyi.cli.asking import ask
 from jiyi.cli.importing import import_
-from jiyi.cli.logging_in import login
 from jiyi.cli.memories import add, forget, list_, search
 from jiyi.cli.output import clean
 from jiyi.cli.transfer import export, stats
+from jiyi.configuration import DEFAULT_URL, Login, check_header, normalize_url, read_login, save_login
 from jiyi.errors import (
     APIError,
     ConnectionFailed,
@@ -37,6 +41,42 @@ def commands() -> None:
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not logged in or not allowed, 4 not found, 5 server or model not
     reachable, 130 interrupted.
     """
+
+
+@click.command()
+@click.option("--url", metavar="URL", help="Server; asked for if it is left out.")
+@click.option("--token", metavar="TOKEN", help="API token; asked for, or read from stdin, if it is left out.")
+def login(url: str | None, token: str | None) -> None:
+    """Save the server and a token, after checking them.
+
+    They are kept in the configuration folder ($XDG_CONFIG_HOME or ~/.config), readable by you alone. Create a token in
+    the memory panel, or with `manage.py create_token`.
+    """
+    try:
+        chosen = Login(
+            url=normalize_url(url or _ask_url()), token=check_header("token", (token or _ask_token()).strip())
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    with Jiyi(chosen.url, chosen.token, retries=0) as client:
+        client.settings.get()
+    path = save_login(chosen)
+    click.echo(f"Logged in to {chosen.url}. Saved in {path}.", err=True)
+    address = httpx2.URL(chosen.url)
+    if address.scheme == "http" and address.host not in ("localhost", "127.0.0.1", "::1"):
+        click.echo("Warning: the connection is not encrypted. Use https outside your own machine.", err=True)
+
+
+def _ask_url() -> str:
+    saved = read_login()
+    default = os.environ.get("JIYI_URL") or (saved.url if saved else DEFAULT_URL)
+    return str(click.prompt("Server", default=default, err=True)) if sys.stdin.isatty() else default
+
+
+def _ask_token() -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("Token", hide_input=True, err=True))
+    return sys.stdin.readline()
 
 
 for command in (login, ask, search, list_, add, forget, import_, export, stats):

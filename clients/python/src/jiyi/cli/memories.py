@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from jiyi._wording import to_readable
-from jiyi.cli.options import Given, with_server
+from jiyi._decoding import to_readable
+from jiyi.cli.output import Given, with_server
 from jiyi.errors import NotFound
 from jiyi.types import AtomicMemory, Category, LongTermMemory, MemoryCopy
 

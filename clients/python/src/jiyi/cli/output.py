@@ -1,4 +1,4 @@
-"""What a command prints: a table for people, lines with tabs for pipes, or JSON. Messages go to stderr."""
+"""What all commands share and how they print: tables for people, tabs for pipes, or JSON; messages go to stderr."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 from rich.console import Console
@@ -16,11 +18,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from jiyi._client import Jiyi
 from jiyi._decoding import to_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a terminal might take for a command of its own; tabs and line breaks are not among it."""
 
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Show = Callable[[int, int], None]
 """Shows how much is done, and of how much; 0 if that is not known yet."""
@@ -110,3 +116,33 @@ def to_cell(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M")
     return clean(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The server, and where to print."""
+
+    client: Jiyi
+    out: Output
+
+
+def with_server(command: Callable[Concatenate[Given, P], R]) -> Callable[..., R]:
+    """Give a command a client as its first argument, and the options that choose the server and the output."""
+
+    @click.option("--url", metavar="URL", help="Server; else JIYI_URL, else that of `jiyi login`.")
+    @click.option("--token", metavar="TOKEN", help="API token; else JIYI_TOKEN, else that of `jiyi login`.")
+    @click.option("--end-user", metavar="ID", help="With a service token: the end user to speak for.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @wraps(command)
+    def wrapped(
+        *args: Any, url: str | None, token: str | None, end_user: str | None, as_json: bool, **kwargs: Any
+    ) -> R:
+        out = Output(as_json=as_json)
+        try:
+            client = Jiyi(url, token, end_user=end_user)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        with client:
+            return command(Given(client, out), *args, **kwargs)
+
+    return wrapped

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from jiyi._decoding import to_json
-from jiyi.cli.options import Given, with_server
+from jiyi.cli.output import Given, with_server
 from jiyi.configuration import write_private
 from jiyi.types import Category
 

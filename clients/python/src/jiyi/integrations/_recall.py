@@ -12,7 +12,7 @@ from itertools import islice, zip_longest
 from typing import Any
 
 from jiyi._client import AsyncJiyi, Jiyi
-from jiyi._wording import to_readable
+from jiyi._decoding import to_readable
 from jiyi.errors import APIError, ConnectionFailed, JiyiError, Throttled
 from jiyi.resources.conversations import PastMessage
 from jiyi.types import ScoredAtomic, ScoredMemory

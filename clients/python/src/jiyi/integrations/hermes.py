@@ -19,7 +19,7 @@ from agent.memory_provider import MemoryProvider
 
 from jiyi._client import Jiyi
 from jiyi._requests import new_idempotency_key
-from jiyi._version import VERSION
+from jiyi._transport import VERSION
 from jiyi.configuration import DEFAULT_URL, find_login, write_private
 from jiyi.errors import JiyiError, NotFound
 from jiyi.integrations._recall import MAX_UNRECORDED, WAIT_SECONDS, cut, is_passing, is_refused, merge, warn_or_raise
