@@ -8,13 +8,12 @@ import pytest
 from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
-from django.db.migrations.loader import MigrationLoader
 from django.db.models import Model
 
 from apps.accounts.models import User
-from apps.core.same_owner import SameOwner, TieToOwner
+from apps.core.same_owner import SameOwner
 from apps.memory.models import LongTermMemory
-from tests.accounts.everything import fill_everything
+from tests.contracts.world import fill_everything
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 from tests.support.http_server import ApiClient
 
@@ -93,25 +92,3 @@ def test_a_form_is_told_too(db: None) -> None:
         constraint.validate(LongTermMemory, memory)
     memory.session = SessionFactory(user=memory.user)
     constraint.validate(LongTermMemory, memory)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_tables_with_rows_are_changed_back_and_forth_and_an_interrupted_run_goes_on() -> None:
-    user = UserFactory()
-    LongTermMemoryFactory(user=user, session_id=SessionFactory(user=user).id)
-    state = MigrationLoader(connection).project_state()
-    tie = TieToOwner(owned=["longtermmemory"], references={"longtermmemory": ["session", "message", "superseded_by"]})
-    one = TieToOwner(owned=["longtermmemory"], references={"longtermmemory": ["session"]})
-    columns = ("session_id", "message_id", "superseded_by_id")
-    before = {column: read_keys(LongTermMemory, column) for column in columns}
-    # Atomic memories' vectors refer to long-term ones nowhere, but those of long-term memories do.
-    vectors = TieToOwner(references={"longtermembedding": ["memory"]})
-    with connection.schema_editor(atomic=False) as editor:
-        vectors.database_backwards("memory", editor, state, state)
-        tie.database_backwards("memory", editor, state, state)
-        assert [read_keys(LongTermMemory, column)[0][1] for column in columns] == [1, 1, 1]
-        one.database_forwards("memory", editor, state, state)  # and then it was interrupted
-        assert [read_keys(LongTermMemory, column)[0][1] for column in columns] == [2, 1, 1]
-        tie.database_forwards("memory", editor, state, state)
-        vectors.database_forwards("memory", editor, state, state)
-    assert {column: read_keys(LongTermMemory, column) for column in columns} == before
