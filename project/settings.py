@@ -246,7 +246,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "apps.accounts.permissions.HasScope",
+        "apps.accounts.authentication.HasScope",
     ],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.fields.JSONOnly",
     "DEFAULT_PARSER_CLASSES": ["apps.core.fields.StrictJSONParser"],

@@ -8,8 +8,8 @@ from django.views.generic import RedirectView
 from django_prometheus.exports import ExportToDjangoView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from apps.accounts import pages
-from apps.accounts.guarded import GuardedView
+from apps.accounts import login
+from apps.accounts.api import GuardedView
 from apps.conversations.queue import count_backlog
 from apps.core.health import healthz, livez, readyz
 
@@ -21,15 +21,23 @@ urlpatterns = [
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),
     path("", include("apps.doors.urls")),
-    path("login", pages.LoginPage.as_view(), name="login"),
-    path("login", pages.LoginPage.as_view(), name="account_login"),  # as django-allauth calls it
-    path("login/code", pages.CodePage.as_view(), name="mfa_authenticate"),
-    path("login/oidc", pages.start_oidc, name="oidc"),
-    path("login/oidc/callback", pages.finish_oidc, name="oidc_callback"),
-    path("login/reset", pages.ResetAskPage.as_view(), name="password_reset"),
-    path("login/reset/sent", pages.ResetSentPage.as_view(), name="password_reset_done"),
-    path("login/reset/done", pages.ResetDonePage.as_view(), name="password_reset_complete"),
-    path("login/reset/<str:uidb64>/<str:token>", pages.ResetSetPage.as_view(), name="password_reset_confirm"),
+    path("login", login.LoginPage.as_view(), name="login"),
+    path("login", login.LoginPage.as_view(), name="account_login"),  # as django-allauth calls it
+    path("login/code", login.CodePage.as_view(), name="mfa_authenticate"),
+    path("login/oidc", login.start_oidc, name="oidc"),
+    path("login/oidc/callback", login.finish_oidc, name="oidc_callback"),
+    path("login/reset", login.ResetAskPage.as_view(), name="password_reset"),
+    path(
+        "login/reset/sent",
+        auth.PasswordResetDoneView.as_view(template_name="registration/reset_sent.html"),
+        name="password_reset_done",
+    ),
+    path(
+        "login/reset/done",
+        auth.PasswordResetCompleteView.as_view(template_name="registration/reset_done.html"),
+        name="password_reset_complete",
+    ),
+    path("login/reset/<str:uidb64>/<str:token>", login.ResetSetPage.as_view(), name="password_reset_confirm"),
     path("logout", auth.LogoutView.as_view(), name="logout"),
     path("favicon.ico", RedirectView.as_view(url=static("chat/mark.svg"))),
     path("i18n/", include("django.conf.urls.i18n")),

@@ -1,13 +1,22 @@
-"""REST of an account: its settings (G1), the export of everything remembered about it (R2), and its erasure (R3)."""
+"""REST of an account: its settings (G1), the export of everything remembered about it (R2), and its erasure (R3).
+
+And the guard of what an installation tells of itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.crypto import constant_time_compare
 from rest_framework import serializers
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,8 +26,9 @@ from apps.accounts.services.erasure import confirms_erasure, erase_user
 from apps.accounts.services.export import answer_export
 from apps.accounts.services.people import update_settings
 from apps.accounts.types import PREFIX, MemorySettings, Scope, ScoreWeights
+from apps.core.access import Access, may_read
 from apps.core.db import in_database
-from apps.core.errors import InvalidInput
+from apps.core.errors import Forbidden, InvalidInput, NotFound
 from apps.core.fields import KnownFieldsSerializer, StrictCharField, read_body
 from apps.core.http import AsyncAPIView
 from apps.core.operations import Component, describe
@@ -26,8 +36,8 @@ from apps.core.operations import Component, describe
 operation = partial(describe, tag="Account")
 
 
-def _to_wire(settings: MemorySettings) -> dict[str, Any]:
-    return {f"{PREFIX}{name}": value for name, value in settings.model_dump(mode="json").items()}
+def _to_wire(values: MemorySettings) -> dict[str, Any]:
+    return {f"{PREFIX}{name}": value for name, value in values.model_dump(mode="json").items()}
 
 
 def _describe_settings(*, changes: bool) -> dict[str, object]:
@@ -137,3 +147,59 @@ class EraseView(APIView):
             reason = "Must be the end user's external ID." if user.service_id else "Must be your user name."
             raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
         return Response(asdict(erase_user(user=user)))
+
+
+class GuardedView(APIView):
+    """Answers GET with `view` where the setting named `setting` allows it.
+
+    Otherwise in the API's error shape: 404 where it is closed, 401 without an account, 403 with one that does not do.
+    `bearer_setting` names a token that does instead of an account. With `is_page`, visitors are sent to log in.
+    """
+
+    schema = None
+    throttle_classes = ()
+    view: ClassVar[Callable[..., HttpResponseBase] | None] = None
+    setting: ClassVar[str] = ""
+    bearer_setting: ClassVar[str] = ""
+    is_page: ClassVar[bool] = False
+
+    @property
+    def access(self) -> Access:
+        return getattr(settings, self.setting)  # type: ignore[no-any-return]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        if self.access is Access.CLOSED:
+            raise NotFound("There is nothing here.")
+        super().initial(request, *args, **kwargs)
+
+    def get_authenticators(self) -> list[Any]:
+        return [] if self._needs_no_account() else super().get_authenticators()
+
+    def check_permissions(self, request: Request) -> None:
+        if self._needs_no_account() or may_read(request._request, self.access, user=request.user):
+            return
+        if not request.user.is_authenticated:
+            raise NotAuthenticated(f"This takes an account. Who may read it is set by {self.setting}.")
+        raise Forbidden(f"This is for staff. Who may read it is set by {self.setting}.")
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        assert self.view is not None, "as_view is given a view"
+        response = self.view(request._request, *args, **kwargs)
+        # Of the inner view's own kind (HTML, say) and not of this one's, which is JSON.
+        return response.render() if isinstance(response, Response) else response
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if self.is_page and isinstance(exc, NotAuthenticated) and "text/html" in self.request.headers.get("Accept", ""):
+            return redirect_to_login(self.request.get_full_path())  # type: ignore[return-value]  # DRF takes any response
+        return super().handle_exception(exc)
+
+    def _needs_no_account(self) -> bool:
+        # Before the accounts' credentials are looked at: a scraper's token is none of theirs, and needs no database.
+        request: HttpRequest | Request = self.request
+        asked = request._request if isinstance(request, Request) else request
+        return may_read(asked, self.access, user=None) or self._has_token(asked)
+
+    def _has_token(self, request: HttpRequest) -> bool:
+        expected = getattr(settings, self.bearer_setting) if self.bearer_setting else ""
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        return bool(expected) and scheme.lower() == "bearer" and constant_time_compare(given.strip(), expected)

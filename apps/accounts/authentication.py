@@ -1,4 +1,4 @@
-"""Read who sends a request, and refuse what is over a limit.
+"""Read who sends a request, what they may do, and whether they send too many.
 
 Named in the settings, so it must not import DRF's views.
 """
@@ -13,13 +13,15 @@ from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
 from redis.exceptions import RedisError
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle, UserRateThrottle
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services.limits import Allowance, count_request
 from apps.accounts.services.people import act_through, find_token, resolve_person
-from apps.core.errors import Unauthenticated
+from apps.accounts.types import Scope, allows
+from apps.core.errors import Forbidden, Unauthenticated
 
 logger = structlog.get_logger(__name__)
 
@@ -67,6 +69,24 @@ class BrowserScheme(SessionScheme):
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         about = "The session of somebody who is logged in to this site. Changes need the CSRF token, too."
         return {**super().get_security_definition(auto_schema), "description": about}
+
+
+class HasScope(BasePermission):
+    """Ask for the scope that the method's operation names, and for `admin` where it has none.
+
+    A browser session has all scopes.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        token: Any = request.auth
+        handler = getattr(view, (request.method or "").lower(), None)
+        if token is None or handler is None:  # a method that there is not: 405, whoever asks
+            return True
+        described = getattr(handler, "operation", None)
+        needed = Scope.READ if request.method == "OPTIONS" else Scope(described.scope) if described else Scope.ADMIN
+        if not allows(token.scopes, needed):
+            raise Forbidden(f"This needs a token with the scope {needed}.", fields={"scope": [str(needed)]})
+        return True
 
 
 class UserThrottle(UserRateThrottle):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -26,18 +25,11 @@ def get_user(request: Request) -> User:
     return request.user
 
 
-@lru_cache(maxsize=1)
-def _environment_names() -> dict[str, str]:
-    return {name: f"MEMORY_{name.upper()}" for name in MemorySettings.model_fields}
-
-
 def get_environment_settings() -> dict[str, Any]:
     """Return the settings given as ``MEMORY_<NAME>`` in the environment (JSON, or a bare word), unvalidated."""
-    given: Mapping[str, str] = django_settings.MEMORY_ENVIRONMENT
     found: dict[str, Any] = {}
-    for name, variable in _environment_names().items():
-        raw = given.get(variable, "")
-        if raw:
+    for name in MemorySettings.model_fields:
+        if raw := django_settings.MEMORY_ENVIRONMENT.get(f"MEMORY_{name.upper()}"):
             try:
                 found[name] = json.loads(raw)
             except ValueError:

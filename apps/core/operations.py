@@ -7,7 +7,7 @@
         def get(self, request: Request, summary_id: str) -> Response:
             "Get a summary. The first sentence is the summary, the rest the description."
 
-`apps.core.openapi` makes the API document of these; `apps.accounts.permissions` lets no weaker token in. A method
+`apps.core.openapi` makes the API document of these; `apps.accounts.authentication` lets no weaker token in. A method
 without an operation is not documented and needs `admin`. Do not import DRF's views here: they import that module.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,10 @@ MAX_NAME_CHARACTERS = 100
 MAX_PENDING_PROPOSALS = 50
 
 
+Document = dict[str, str]
+"""Sections by name, those of `TEXT_SECTIONS` first, none of them blank."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileSnapshot:
     """The document as one turn sees it (U1, U2). A section without text is an empty string, or not in `sections`."""
@@ -40,15 +44,15 @@ class ProfileSnapshot:
     updated_at: datetime
 
     @property
-    def texts(self) -> dict[str, str]:
-        """The sections that say something, by name, those that every document has first."""
-        sections = {name: getattr(self, name) for name in TEXT_SECTIONS} | dict(self.sections)
-        return {name: text for name, text in sections.items() if text}
+    def texts(self) -> Document:
+        """The sections that say something, by name."""
+        fixed = zip(TEXT_SECTIONS, (self.reply_style, self.language_habits, self.background), strict=True)
+        return {name: text for name, text in (*fixed, *self.sections.items()) if text}
 
     @property
     def is_empty(self) -> bool:
         """Whether it says nothing."""
-        return not (self.reply_style or self.language_habits or self.background or self.sections)
+        return not self.texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +70,32 @@ class ProposedSection:
     said_at: datetime
 
 
-Document = dict[str, str]
-"""Sections by name, none of them blank."""
+def parse_state(state: Mapping[str, Any]) -> Document:
+    """Return the sections of a state, as versions and audit records keep it."""
+    texts = {name: state.get(name, "") for name in TEXT_SECTIONS} | state.get("sections", {})
+    return {name: text for name, text in texts.items() if text}
+
+
+def format_state(document: Document) -> Snapshot:
+    """Return the state that holds these sections."""
+    fixed = {name: document.get(name, "") for name in TEXT_SECTIONS}
+    return {**fixed, "sections": {name: text for name, text in document.items() if name not in TEXT_SECTIONS}}
+
+
+def snapshot(profile: UserProfile) -> Snapshot:
+    """Return the state of a stored profile."""
+    return {**{name: getattr(profile, name) for name in TEXT_SECTIONS}, "sections": dict(profile.sections)}
 
 
 def read_document(profile: UserProfile) -> Document:
     """Return the sections of a stored profile."""
-    texts = {name: getattr(profile, name) for name in TEXT_SECTIONS}
-    return {name: text for name, text in (texts | profile.sections).items() if text}
+    return parse_state(snapshot(profile))
 
 
 def write_document(profile: UserProfile, document: Document) -> None:
     """Set the sections of a profile; saving it is the caller's."""
-    for name in TEXT_SECTIONS:
-        setattr(profile, name, document.get(name, ""))
-    profile.sections = {name: text for name, text in document.items() if name not in TEXT_SECTIONS}
+    for name, value in format_state(document).items():
+        setattr(profile, name, value)
 
 
 def apply_changes(document: Document, changes: Mapping[str, Any]) -> Document:
@@ -99,12 +114,9 @@ def apply_changes(document: Document, changes: Mapping[str, Any]) -> Document:
     others = {_check_name(name): text for name, text in sections.items()}
     if len(others) < len(sections):
         raise _refuse("sections", "The names must differ.")
-    result = dict(document)
-    for field, name, text in [(name, name, text) for name, text in fixed.items()] + [
-        ("sections", name, text) for name, text in others.items()
-    ]:
-        result[name] = _check_text(field, name, text)
-    result = {name: text for name, text in result.items() if text}
+    written = {name: _check_text(name, name, text) for name, text in fixed.items()}
+    written |= {name: _check_text("sections", name, text) for name, text in others.items()}
+    result = {name: text for name, text in (document | written).items() if text}
     if sum(name not in TEXT_SECTIONS for name in result) > MAX_SECTIONS:
         raise _refuse("sections", f"There can be at most {MAX_SECTIONS} sections.")
     return result
@@ -155,11 +167,6 @@ def find_section(name: str, *, among: Iterable[str]) -> str | None:
     return next((known for known in (*TEXT_SECTIONS, *among) if normalize_key(known) == wanted), None)
 
 
-def snapshot(profile: UserProfile) -> Snapshot:
-    """Return the document, as versions keep it too."""
-    return {**{name: getattr(profile, name) for name in TEXT_SECTIONS}, "sections": dict(profile.sections)}
-
-
 def describe_change(profile: UserProfile, *, action: Change.Action, before: Snapshot | None) -> ChangeDraft:
     """Return the record of a change of the document, as it is now."""
     return ChangeDraft(
@@ -181,13 +188,6 @@ def describe_decision(proposal: ProfileProposal, *, action: Change.Action, befor
         before=before,
         after=snapshot_proposal(proposal),
     )
-
-
-def list_decided_texts(user: User) -> Iterator[tuple[str, str]]:
-    """The sections and texts of proposals in the records of their decisions."""
-    decisions = Change.objects.filter(user=user, kind=Change.Kind.PROPOSAL, before__isnull=False).order_by("id")
-    for states in decisions.values_list("before", "after"):
-        yield from ((state["section"], state["text"]) for state in states if state)
 
 
 def forget_decisions(*, user: User, where: Callable[[str], bool], now: datetime) -> None:

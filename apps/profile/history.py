@@ -17,11 +17,11 @@ from apps.memory.commands import StatementHolder
 from apps.memory.copies import CopyHolder, MemoryCopy
 from apps.memory.models import Change
 from apps.profile.document import (
-    TEXT_SECTIONS,
     Document,
     describe_change,
     forget_decisions,
-    list_decided_texts,
+    format_state,
+    parse_state,
     read_document,
     snapshot,
     snapshot_proposal,
@@ -60,17 +60,13 @@ PROPOSALS = TrackedKind(lock=_lock, read=_read_proposals, snapshot=snapshot_prop
 
 
 def _find_copies(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:
-    """Name each sentence once for its section, in whichever version or proposal it stands."""
+    """Name each sentence once for its section, in whichever version, proposal or record of a decision it stands."""
     profile = UserProfile.objects.filter(user=user).first()
     if profile is None:
         return
     named = set()
     for section, text in _list_texts(user):
-        if traces.stand_in(section):
-            found: tuple[str, ...] = (text,)
-        else:
-            found = traces.cut_from(text).removed
-        for part in found:
+        for part in (text,) if traces.stand_in(section) else traces.cut_from(text).removed:
             if (section, part) not in named:
                 named.add((section, part))
                 yield MemoryCopy(kind="profile", id=profile.id, field=section, text=part)
@@ -79,9 +75,11 @@ def _find_copies(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:
 def _list_texts(user: User) -> Iterator[tuple[str, str]]:
     versions = ProfileVersion.objects.filter(user=user).order_by("-version")
     for document in versions.values_list("document", flat=True):
-        yield from _read_version(document).items()
+        yield from parse_state(document).items()
     yield from ProfileProposal.objects.filter(user=user).order_by("created_at", "id").values_list("section", "text")
-    yield from list_decided_texts(user)
+    decisions = Change.objects.filter(user=user, kind=Change.Kind.PROPOSAL, before__isnull=False).order_by("id")
+    for states in decisions.values_list("before", "after"):
+        yield from ((state["section"], state["text"]) for state in states if state)
 
 
 def _remove_copies(*, user: User, traces: Traces, now: datetime) -> None:
@@ -90,13 +88,10 @@ def _remove_copies(*, user: User, traces: Traces, now: datetime) -> None:
         return
     profile = lock_profile(user)
     for version in ProfileVersion.objects.filter(profile=profile):
-        document = _read_version(version.document)
+        document = parse_state(version.document)
         cut = _cut(document, traces)
         if cut != document:
-            version.document = {
-                **{name: cut.get(name, "") for name in TEXT_SECTIONS},
-                "sections": {name: text for name, text in cut.items() if name not in TEXT_SECTIONS},
-            }
+            version.document = format_state(cut)
             version.save(update_fields=["document"])
     for proposal in ProfileProposal.objects.filter(user=user):
         left = "" if traces.stand_in(proposal.section) else traces.cut_from(proposal.text).text
@@ -120,11 +115,6 @@ def _remove_copies(*, user: User, traces: Traces, now: datetime) -> None:
     changed |= list_recorded(user=user, kind=Change.Kind.PROFILE, where=traces.stand_in)
     forget_history(user=user, kind=Change.Kind.PROFILE, object_ids=changed, now=now)
     forget_decisions(user=user, where=traces.stand_in, now=now)
-
-
-def _read_version(document: Mapping[str, Any]) -> Document:
-    texts = {name: document.get(name, "") for name in TEXT_SECTIONS} | document.get("sections", {})
-    return {name: text for name, text in texts.items() if text}
 
 
 def _cut(document: Document, traces: Traces) -> Document:
@@ -158,7 +148,7 @@ def _remove_statements(user: User, parts: Sequence[tuple[str, int]], now: dateti
 
 
 def _describe_removed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    then, now = _read_version(before), _read_version(after)
+    then, now = parse_state(before), parse_state(after)
     return [
         sentence.strip()
         for section, text in then.items()

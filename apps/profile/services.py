@@ -94,10 +94,10 @@ def propose_sections(*, user: User, proposals: Sequence[ProposedSection], now: d
     deleted or the section edited, and what was rejected. The same again changes nothing.
     """
     if proposals and get_settings(user).enable_user_profile:
-        with transaction.atomic():
-            _take_up(user, proposals, now=now)
+        _take_up(user, proposals, now=now)
 
 
+@transaction.atomic
 def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime) -> None:
     profile = lock_profile(user)
     document, learned_at = read_document(profile), dict(profile.learned_at)
@@ -165,7 +165,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
     text and where there is no room for another section, `TooLarge` for a text over 2,000 characters.
     """
     profile = lock_profile(user)
-    proposal = _get_pending(user, proposal_id)
+    proposal = _get_proposal(user, proposal_id, is_pending=True)
     before = snapshot_proposal(proposal)
     if text is not None:
         if not text.strip():
@@ -186,7 +186,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
 def reject_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
     """Turn a proposal down: what it says is not proposed again. Raises `NotFound`; `Conflict` unless it is pending."""
     lock_profile(user)
-    proposal = _get_pending(user, proposal_id)
+    proposal = _get_proposal(user, proposal_id, is_pending=True)
     before = snapshot_proposal(proposal)
     decided = _decide(proposal, status="rejected", before=before, action=Change.Action.REJECT)
     record_changes(user=user, changes=[decided], now=now)
@@ -195,14 +195,9 @@ def reject_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileP
 
 @transaction.atomic
 def reopen_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
-    """Reopen a decided proposal. What accepting it wrote stays.
-
-    Raises `NotFound`; `Conflict` when it is pending.
-    """
+    """Reopen a decided proposal; what accepting it wrote stays. Raises `NotFound`; `Conflict` when it is pending."""
     lock_profile(user)
-    proposal = _get_proposal(user, proposal_id)
-    if proposal.status == "pending":
-        raise Conflict("This proposal is pending.")
+    proposal = _get_proposal(user, proposal_id, is_pending=False)
     before = snapshot_proposal(proposal)
     decided = _decide(proposal, status="pending", before=before, action=Change.Action.EDIT)
     record_changes(user=user, changes=[decided], now=now)
@@ -300,17 +295,14 @@ def _decide(proposal: ProfileProposal, *, status: str, before: Snapshot, action:
     return describe_decision(proposal, action=action, before=before)
 
 
-def _get_proposal(user: User, proposal_id: UUID) -> ProfileProposal:
+def _get_proposal(user: User, proposal_id: UUID, *, is_pending: bool) -> ProfileProposal:
     proposal = ProfileProposal.objects.filter(user=user, id=proposal_id).first()
     if proposal is None:
         raise NotFound("This proposal does not exist.")
-    return proposal
-
-
-def _get_pending(user: User, proposal_id: UUID) -> ProfileProposal:
-    proposal = _get_proposal(user, proposal_id)
-    if proposal.status != "pending":
+    if is_pending and proposal.status != "pending":
         raise Conflict(f"Only a pending proposal can be accepted or rejected; this one is {proposal.status}.")
+    if not is_pending and proposal.status == "pending":
+        raise Conflict("This proposal is pending.")
     return proposal
 
 
@@ -380,14 +372,7 @@ def get_user_profile(*, user: User) -> ProfileSnapshot | None:
     if not rows:
         return None
     reply_style, language_habits, background, sections, version, updated_at = rows[0]
-    return ProfileSnapshot(
-        reply_style=reply_style,
-        language_habits=language_habits,
-        background=background,
-        sections=json.loads(sections),
-        version=version,
-        updated_at=updated_at,
-    )
+    return ProfileSnapshot(reply_style, language_habits, background, json.loads(sections), version, updated_at)
 
 
 def find_profile_then_and_now(
@@ -398,10 +383,7 @@ def find_profile_then_and_now(
     None where it is gone: a version of the same number made after `until` is another.
     """
     rows = ProfileVersion.objects.filter(Q(version=version) | Q(version=F("profile__version")), user=user)
-    found = {
-        row.version: ProfileSnapshot(**row.document, version=row.version, updated_at=row.created_at)
-        for row in rows.order_by("version")
-    }
+    found = {row.version: _to_version(row) for row in rows.order_by("version")}
     then, now = found.get(version), found[max(found)] if found else None
     return (then if then and then.updated_at <= until else None), now
 
@@ -409,21 +391,16 @@ def find_profile_then_and_now(
 def find_profile_at(*, user: User, at: datetime) -> ProfileSnapshot | None:
     """Return the document as it was at a time, None where there was none or its versions were deleted since."""
     row = ProfileVersion.objects.filter(user=user, created_at__lte=at).order_by("-version").first()
-    if row is None:
-        return None
+    return _to_version(row) if row else None
+
+
+def _to_version(row: ProfileVersion) -> ProfileSnapshot:
     return ProfileSnapshot(**row.document, version=row.version, updated_at=row.created_at)
 
 
 def to_snapshot(profile: UserProfile) -> ProfileSnapshot:
     """Return the plain value of a row."""
-    return ProfileSnapshot(
-        reply_style=profile.reply_style,
-        language_habits=profile.language_habits,
-        background=profile.background,
-        sections=profile.sections,
-        version=profile.version,
-        updated_at=profile.updated_at,
-    )
+    return ProfileSnapshot(**snapshot(profile), version=profile.version, updated_at=profile.updated_at)
 
 
 def list_pending_proposals(user: User) -> QuerySet[ProfileProposal]:
@@ -450,14 +427,10 @@ def preview_proposals(proposals: Iterable[ProfileProposal]) -> Mapping[UUID, Sec
     pending = list(proposals)
     owners = {proposal.user_id for proposal in pending}
     profiles = {profile.user_id: profile for profile in UserProfile.objects.filter(user__in=owners)} if owners else {}
-    return {proposal.id: _preview(proposal, profiles.get(proposal.user_id)) for proposal in pending}
-
-
-def _preview(proposal: ProfileProposal, profile: UserProfile | None) -> SectionChange:
-    before = read_document(profile).get(proposal.section, "") if profile else ""
-    edited_at = profile.edited_at.get(proposal.section) if profile else None
-    return SectionChange(
-        before=before,
-        after=proposal.text,
-        edited_at=datetime.fromisoformat(edited_at) if edited_at else None,
-    )
+    previews = {}
+    for proposal in pending:
+        profile = profiles.get(proposal.user_id)
+        before = read_document(profile).get(proposal.section, "") if profile else ""
+        edited_at = _read_time(profile.edited_at, proposal.section) if profile else None
+        previews[proposal.id] = SectionChange(before=before, after=proposal.text, edited_at=edited_at)
+    return previews

@@ -79,7 +79,7 @@ def fit_summary(text: str, *, citations: Sequence[str], limit: int = MAX_SUMMARY
     citations = drop_contained(citations)
     lines = [line.strip() for line in text.strip().splitlines()]
     text = cut_at_sentence("\n".join(filter(None, lines)), _READ_CHARACTERS)
-    chinese = _is_chinese(text or "".join(citations))
+    chinese = bool(cjk_runs(text or "".join(citations)))
     if sum(map(len, citations)) <= limit:
         spans = find_citation_spans(text)
         sentences = split_sentences(text, keep=spans)
@@ -98,10 +98,6 @@ def _join_cited(prose: str, missing: Sequence[str], *, chinese: bool) -> str:
         return prose
     listed = f"引用：{'；'.join(missing)}。" if chinese else f"Cited: {'; '.join(missing)}."
     return f"{prose}\n{listed}" if prose else listed
-
-
-def _is_chinese(text: str) -> bool:
-    return bool(cjk_runs(text))
 
 
 class SessionSummaryAnswer(BaseModel):
@@ -168,36 +164,15 @@ Article 15 of the GDPR she must answer within one month; they agreed on a draft 
 open."}}"""
 
 
-def ask_session_summary(*, earlier: SessionNote | None, lines: Sequence[str]) -> ModelRequest:
-    """Return the request for a session's note; `lines` are messages as `render_line` writes them."""
-    note = _json({"title": earlier.title, "snippet": earlier.snippet}) if earlier else ""
-    return _make_request(SESSION_INSTRUCTIONS, SESSION_FORMAT, earlier_note=note, conversation="\n".join(lines))
-
-
-def ask_conversation_summary(*, earlier: str, citations: Sequence[str], lines: Sequence[str]) -> ModelRequest:
-    """Return the request for a conversation's summary; `lines` are messages as `render_line` writes them."""
-    return _make_request(
-        CONVERSATION_INSTRUCTIONS,
-        CONVERSATION_FORMAT,
-        earlier_summary=earlier,
-        citations="\n".join(citations),
-        conversation="\n".join(lines),
-    )
-
-
-def render_line(role: str, content: str) -> str:
+def _render_line(role: str, content: str) -> str:
     """Return a message, or a piece of one, as a line of the prompt."""
-    return _json({"role": role, "text": content})
+    return json.dumps({"role": role, "text": content}, ensure_ascii=False)
 
 
 def _make_request(instructions: str, response_format: ResponseFormat, **blocks: str) -> ModelRequest:
     said = "\n\n".join(render_block(name, body) for name, body in blocks.items() if body)
     messages = (PromptMessage(role="system", content=instructions), PromptMessage(role="user", content=said))
     return ModelRequest(messages=messages, response_format=response_format)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 MIN_ROOM, MAX_ROOM = 1000, 8000
@@ -240,7 +215,13 @@ def draft_session_note(*, earlier: SessionNote | None, said: Sequence[Line], roo
 
     Raises `ModelUnavailable`.
     """
-    request = ask_session_summary(earlier=earlier, lines=list(_choose_lines(said, room=room)))
+    note = {"title": earlier.title, "snippet": earlier.snippet} if earlier else None
+    request = _make_request(
+        SESSION_INSTRUCTIONS,
+        SESSION_FORMAT,
+        earlier_note=json.dumps(note, ensure_ascii=False) if note else "",
+        conversation="\n".join(_choose_lines(said, room=room)),
+    )
     answer = _ask(request, SessionSummaryAnswer)
     return SessionNote(
         title=cut_at_sentence(" ".join(answer.title.split()), TITLE_CHARACTERS),
@@ -259,10 +240,12 @@ def draft_conversation_summary(found: Unsummarized, *, room: int) -> Conversatio
     summary = found.summary.content if found.summary else ""
     citations = _list_citations([summary, *(line.content for line in covered)])
     for lines in parts:
-        request = ask_conversation_summary(
-            earlier=summary[: 2 * MAX_SUMMARY_CHARACTERS],
-            citations=citations[-MAX_LISTED_CITATIONS:],
-            lines=lines,
+        request = _make_request(
+            CONVERSATION_INSTRUCTIONS,
+            CONVERSATION_FORMAT,
+            earlier_summary=summary[: 2 * MAX_SUMMARY_CHARACTERS],
+            citations="\n".join(citations[-MAX_LISTED_CITATIONS:]),
+            conversation="\n".join(lines),
         )
         summary = fit_summary(_ask(request, ConversationSummaryAnswer).summary, citations=citations)
     return ConversationDraft(
@@ -313,7 +296,7 @@ def _cut(line: Line, *, room: int) -> list[str]:
     while True:
         size = max(math.ceil(len(line.content) / count), 1)
         starts = range(0, max(len(line.content), 1), size)
-        pieces = [render_line(line.role, line.content[start : start + size]) for start in starts]
+        pieces = [_render_line(line.role, line.content[start : start + size]) for start in starts]
         if size == 1 or all(_measure(piece) <= room for piece in pieces):
             return pieces
         count += 1 + count // 4
@@ -333,11 +316,11 @@ def _choose_lines(said: Sequence[Line], *, room: int) -> Iterator[str]:
 
 def _shorten(line: Line, *, room: int) -> str:
     """Return the line, or its beginning and its end: what is asked stands before or after a long paste."""
-    rendered = render_line(line.role, line.content)
+    rendered = _render_line(line.role, line.content)
     half = len(line.content)
     while half > 1 and _measure(rendered) > room:
         half //= 2
-        rendered = render_line(line.role, f"{line.content[:half]} … {line.content[-half:]}")
+        rendered = _render_line(line.role, f"{line.content[:half]} … {line.content[-half:]}")
     return rendered
 
 
@@ -346,20 +329,18 @@ def _measure(line: str) -> int:
 
 
 def _ask(request: ModelRequest, kind: type[Answer]) -> Answer:
+    problem = "The model's answer is not the requested summary."
     try:
         answer = kind.model_validate(ask_for_object(request))
-    except ValidationError as error:
-        raise _refuse("The model's answer is not the requested summary.") from error
-    if _repeats_example(answer, instructions=request.messages[0].content):
-        raise _refuse("The model repeated an example from its instructions.")
-    return answer
+        if not _repeats_example(answer, instructions=request.messages[0].content):
+            return answer
+        problem = "The model repeated an example from its instructions."
+    except ValidationError:
+        pass
+    raise ModelUnavailable(problem, fields={"reason": "bad_answer"})
 
 
 def _repeats_example(answer: BaseModel, *, instructions: str) -> bool:
     """Whether a sentence of the answer is copied from the instructions, as small models do: it would be remembered."""
     sentences = (sentence.strip() for text in answer.model_dump().values() for sentence in split_sentences(text))
     return any(len(sentence) >= _TELLING_CHARACTERS and sentence in instructions for sentence in sentences)
-
-
-def _refuse(message: str) -> ModelUnavailable:
-    return ModelUnavailable(message, fields={"reason": "bad_answer"})

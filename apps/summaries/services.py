@@ -75,49 +75,37 @@ def prepare_summaries(*, user: User, session_id: uuid.UUID) -> PreparedSummaries
     settings = get_settings(user)
     room = get_room(settings.token_budget)
     unsummarized = find_unsummarized(user, session_id, threshold=settings.summary_threshold)
-    session = _find_due_session(user, session_id)
-    # A note that goes on from an earlier one must not hand on what has ended since.
-    before = _read_earlier(user, session[0]) if session else None
+    due = _find_due_session(user, session_id)
     if unsummarized and unsummarized.summary:
         (content,) = cut_ended(user, [unsummarized.summary.content])
         unsummarized = replace(unsummarized, summary=replace(unsummarized.summary, content=content))
     release_connections()
-    return PreparedSummaries(
-        session_id=session_id,
-        session=_draft_session(*session, earlier=before, room=room) if session else None,
-        conversation=draft_conversation_summary(unsummarized, room=room) if unsummarized else None,
-    )
+    session = None
+    if due:
+        said, earlier, since, newest = due
+        note = draft_session_note(earlier=earlier, said=said, room=room)
+        session = SessionDraft(note=note, since=since, covered_until=newest)
+    conversation = draft_conversation_summary(unsummarized, room=room) if unsummarized else None
+    return PreparedSummaries(session_id=session_id, session=session, conversation=conversation)
 
 
-def _find_due_session(user: User, session_id: uuid.UUID) -> tuple[SessionSummary | None, list[Line], int] | None:
-    """Return the summary so far, what was said since, and the newest position; None while nothing is due (S1)."""
+def _find_due_session(user: User, session_id: uuid.UUID) -> tuple[list[Line], SessionNote | None, int, int] | None:
+    """Return what was said since the note so far, that note, and the positions between; None while none is due (S1)."""
     summary = SessionSummary.objects.filter(user=user, session_id=session_id).first()
     if summary is not None and summary.edited:
         return None
-    said = list_said_after(user, session_id, position=summary.covered_until if summary else 0)
+    since = summary.covered_until if summary else 0
+    said = list_said_after(user, session_id, position=since)
     positions = list(said.values_list("position", flat=True))
     if len(positions) < (REFRESH_MESSAGES if summary else 1):
         return None
     chosen = {*positions[:OPENING_MESSAGES], *positions[-NEWEST_MESSAGES:]}
-    rows = said.filter(position__in=chosen).values_list("id", "role", "content")
-    return summary, [read_line(*row) for row in rows], positions[-1]
-
-
-def _read_earlier(user: User, summary: SessionSummary | None) -> SessionNote | None:
-    if summary is None or summary.deleted:
-        return None
-    title, snippet = cut_ended(user, [summary.title, summary.snippet])
-    return SessionNote(title, snippet)
-
-
-def _draft_session(
-    summary: SessionSummary | None, said: list[Line], newest: int, *, earlier: SessionNote | None, room: int
-) -> SessionDraft:
-    return SessionDraft(
-        note=draft_session_note(earlier=earlier, said=said, room=room),
-        since=summary.covered_until if summary else 0,
-        covered_until=newest,
-    )
+    lines = [read_line(*row) for row in said.filter(position__in=chosen).values_list("id", "role", "content")]
+    earlier = None
+    if summary is not None and not summary.deleted:
+        # A note that goes on from an earlier one must not hand on what has ended since.
+        earlier = SessionNote(*cut_ended(user, [summary.title, summary.snippet]))
+    return lines, earlier, since, positions[-1]
 
 
 @transaction.atomic

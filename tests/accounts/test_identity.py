@@ -80,8 +80,6 @@ def as_bytes(text: str) -> str:
         ("50% of %41", "50% of A"),
         ("Fu%2C Mei", "Fu, Mei"),
         ("nullius", "nullius"),
-        ("Nan", "Nan"),
-        ("x" * 200, "x" * 200),
         ("%E7%BE%8E" * 200, "美" * 200),
     ],
 )
@@ -93,20 +91,14 @@ def test_a_service_token_acts_for_whom_the_header_names(token: str, service: Use
 
 
 @pytest.mark.parametrize(
-    "sent", ["", " ", "%20", "x" * 201, "a%00b", "a%0Ab", "a%7Fb", "a\tb", "%FF", "caf\xe9", "%ED%A0%80", "a%C2%85b",
-             "mei,mei", "mei, lin", ",", "mei%E2%80%8B", "%EF%BB%BFmei", "m\u202eei", "mei%C2%AD", "m%E2%80%A8ei",
-             "null", "undefined", "NULL", "None", "[object Object]", " undefined "]
+    "sent", ["", "%20", "x" * 201, "a%00b", "a\tb", "%FF", "caf\xe9", "%ED%A0%80", "a%C2%85b", "mei, lin",
+             "mei%E2%80%8B", "%EF%BB%BFmei", "m\u202eei", "m%E2%80%A8ei", "NULL", "[object Object]", " undefined "]
 )  # fmt: skip
 def test_a_bad_name_is_refused_and_nobody_made(token: str, sent: str):
     response = call(token, X_End_User=sent)
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "invalid"
     assert set(response.json()["error"]["fields"]) == {"X-End-User"}
-    assert User.objects.count() == 1
-
-
-def test_a_service_that_names_nobody_is_its_account(token: str, service: User):
-    assert who_is_it(token) == ""
     assert User.objects.count() == 1
 
 
@@ -129,9 +121,10 @@ def test_the_first_that_is_there_counts(token: str):
     assert who_is_it(token, **everything) == "second"
     del everything["X_OpenWebUI_User_Jwt"]
     assert who_is_it(token, **everything) == "third"
+    assert who_is_it(token) == "", "who names nobody is the service itself"
 
 
-def test_a_field_of_the_body_comes_after_the_headers(token: str, service: User):
+def test_a_field_of_the_body_comes_after_the_headers_and_counts_for_service_tokens_only(token: str, service: User):
     stored = ApiToken.objects.get()
     body = {"user": "fourth", "safety_identifier": "fifth"}
     names = [
@@ -148,24 +141,22 @@ def test_a_field_of_the_body_comes_after_the_headers(token: str, service: User):
     for bad in ("", 5, ["mei"], "a\x00"):
         with pytest.raises(InvalidInput):
             resolve_person(token=stored, headers={}, body={"user": bad})
-
-
-def test_a_field_of_the_body_counts_for_service_tokens_only(service: User):
-    create_token(user=service)
-    assert resolve_person(token=ApiToken.objects.get(), headers={}, body={"user": "mei"}) == service
+    stored.is_service = False
+    assert resolve_person(token=stored, headers={}, body={"user": "mei"}) == service
 
 
 @pytest.mark.spec("T4")
 def test_open_webuis_signed_user_is_its_id(token: str):
     assert who_is_it(token, X_OpenWebUI_User_Jwt=sign()) == "7f3b6f6e-59a8-4d3c-9d6c-0d8b8f0c4e11"
     assert who_is_it(token, X_OpenWebUI_User_Jwt=sign(lifetime=-20)), "clocks differ a little"
+    for bad in (" ", "x" * 201):
+        assert call(token, X_OpenWebUI_User_Jwt=sign(sub=bad)).status_code == 400
 
 
 UNVERIFIABLE = {
     "expired": lambda: sign(lifetime=-60),
     "another secret": lambda: sign("f" * 32),
     "another algorithm": lambda: sign("0" * 64, "HS512"),
-    "the same secret, another algorithm": lambda: sign(SECRET * 2, "HS384"),
     "unsigned": lambda: jwt.encode({"sub": "mei", "iss": "open-webui", "exp": time.time() + 300}, "", algorithm="none"),
     "no signature": lambda: sign().rpartition(".")[0] + ".",
     "another signature": lambda: sign(sub="mei").rpartition(".")[0] + "." + sign(sub="lin").rpartition(".")[2],
@@ -197,11 +188,6 @@ def test_a_token_without_a_secret_verifies_nobody(service: User, settings: Any):
     assert call(with_secret, X_OpenWebUI_User_Jwt=sign()).status_code == 401
 
 
-def test_a_verified_user_with_a_bad_id_is_refused(token: str):
-    assert call(token, X_OpenWebUI_User_Jwt=sign(sub=" ")).status_code == 400
-    assert call(token, X_OpenWebUI_User_Jwt=sign(sub="x" * 201)).status_code == 400
-
-
 def test_a_deactivated_end_user_is_refused_and_the_others_are_not(token: str):
     who_is_it(token, X_End_User="mei")
     User.objects.filter(external_id="mei").update(is_active=False)
@@ -211,25 +197,17 @@ def test_a_deactivated_end_user_is_refused_and_the_others_are_not(token: str):
 
 
 @pytest.mark.spec("T4")
-def test_each_service_has_its_own_end_users(service: User):
-    other = UserFactory.create(username="other")
-    mei = get_or_create_end_user(service=service, external_id="mei")
-    assert get_or_create_end_user(service=other, external_id="mei") != mei
-    assert get_or_create_end_user(service=service, external_id=" mei ") == mei
-
-
-def test_two_tokens_of_a_service_name_the_same_end_users(service: User, token: str):
+def test_each_service_has_its_own_end_users_whatever_its_token(service: User, token: str):
     another = create_token(user=service, is_service=True)
-    assert who_is_it(token, X_End_User="mei") == who_is_it(another, X_End_User="mei") == "mei"
-    assert User.objects.filter(service=service).count() == 1
+    assert who_is_it(token, X_End_User="mei") == who_is_it(another, X_End_User=" mei ") == "mei"
+    mei = User.objects.get(service=service)
+    assert get_or_create_end_user(service=UserFactory.create(), external_id="mei") != mei
 
 
 @pytest.mark.parametrize(
     ("external_id", "username"),
     [
-        ("mei", "open-webui+mei"),
-        ("mei@example.com", "open-webui+mei@example.com"),
-        ("小美", "open-webui+小美"),
+        ("小美@example.com", "open-webui+小美@example.com"),
         ("a b/c", "open-webui+a_b_c-"),
         ("ﬁve", "open-webui+five-"),
         ("x" * 200, "open-webui+" + "x" * 122 + "-"),

@@ -41,7 +41,8 @@ def call(token: str, end_user: str) -> Any:
 def test_all_end_users_of_a_token_share_its_limit(service: User):
     token, _stored = make_token(service, "2/day")
     other, _stored = make_token(service, "2/day")
-    assert [call(token, name).status_code for name in ("mei", "lin")] == [200, 200]
+    assert call(token, "mei")["RateLimit"].startswith('"token";r=1;t=')
+    assert call(token, "lin").status_code == 200
     refused = call(token, "tang")
     assert refused.status_code == 429
     assert refused.json()["error"]["code"] == "throttled"
@@ -50,12 +51,8 @@ def test_all_end_users_of_a_token_share_its_limit(service: User):
     assert refused["RateLimit-Policy"] == '"token";q=2;w=86400'
     assert refused["RateLimit"] == f'"token";r=0;t={seconds}'
     assert call(other, "mei").status_code == 200
-
-
-def test_an_answer_tells_what_is_left(service: User):
-    token, _stored = make_token(service, "10/day")
-    assert call(token, "mei")["RateLimit"].startswith('"token";r=9;t=')
-    assert call(token, "mei")["RateLimit"].startswith('"token";r=8;t=')
+    unlimited, _stored = make_token(service, "")
+    assert "RateLimit" not in call(unlimited, "mei")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -69,12 +66,6 @@ def test_async_views_are_limited_too(service: User):
     assert int(second["Retry-After"]) >= 1
 
 
-def test_a_token_without_a_limit_is_not_counted(service: User):
-    token, stored = make_token(service, "")
-    assert "RateLimit" not in call(token, "mei")
-    assert count_request(stored) is None
-
-
 def test_a_new_period_begins_with_nothing_counted(service: User):
     _token, stored = make_token(service, "2/min")
     seen = [count_request(stored, now=START + seconds) for seconds in (0, 30, 59.5, 60)]
@@ -85,11 +76,6 @@ def test_a_new_period_begins_with_nothing_counted(service: User):
         (0, 1, True),
         (1, 60, False),
     ]
-
-
-def test_what_is_counted_does_not_stay(service: User):
-    _token, stored = make_token(service, "2/min")
-    count_request(stored, now=START)
     key = f"token_requests:{stored.pk[:32]}:{int(START // 60)}"
     assert 0 < cache._cache.get_client().ttl(cache.make_key(key)) <= 120  # type: ignore[attr-defined]
     assert stored.token_key not in key

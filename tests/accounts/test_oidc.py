@@ -13,6 +13,7 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.accounts.services.oidc import get_provider_id, join_claims
 from apps.accounts.services.people import get_or_create_end_user
+from tests.accounts.conftest import RIGHT, SECURITY, is_logged_in, open_browser
 from tests.accounts.test_credentials import make_code, set_up
 from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 
@@ -24,8 +25,6 @@ pytestmark = [
         "test_what_is_connected_to_another_account_is_not_taken_from_it",
     ),
 ]
-
-RIGHT = "correct horse 9"
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +53,6 @@ def go(browser: Client, path: str = "/login/oidc", **body: str) -> Any:
     return browser.get(back.headers["location"])
 
 
-def is_logged_in(browser: Client) -> bool:
-    return browser.get("/chat/sessions").status_code == 200
-
-
 def test_without_configuration_there_is_no_other_way(settings: Any) -> None:
     settings.OIDC_ISSUER = ""
     assert "/login/oidc" not in Client().get("/login").content.decode()
@@ -67,6 +62,7 @@ def test_without_configuration_there_is_no_other_way(settings: Any) -> None:
 
 def test_who_signs_in_first_gets_an_account_and_later_the_same(provider: OidcProvider) -> None:
     browser = Client()
+    provider.claims |= {"birthdate": "1990-01-01"}
     assert "Log in with Example" in browser.get("/login").content.decode()
     assert go(browser, next="/admin/").url == "/admin/"
     assert is_logged_in(browser)
@@ -74,24 +70,18 @@ def test_who_signs_in_first_gets_an_account_and_later_the_same(provider: OidcPro
     assert (user.username, user.email, user.has_usable_password()) == ("mei", "mei@example.org", False)
     assert provider.asked == ["/.well-known/openid-configuration", "/authorize", "/.well-known/openid-configuration",
                               "/token", "/jwks"]  # fmt: skip
+    account = SocialAccount.objects.get()
+    assert account.provider == get_provider_id()
+    assert account.extra_data == {"email": "mei@example.org", "name": "Mei Lin"}, "little is kept"
+    assert not SocialToken.objects.exists()
     again = Client()
-    go(again)
+    assert go(again, next="https://evil.test/").url == "/"
     assert is_logged_in(again)
     assert User.objects.count() == 1
 
 
-def test_little_is_kept_of_what_the_service_tells(provider: OidcProvider) -> None:
-    provider.claims |= {"birthdate": "1990-01-01"}
-    go(Client())
-    account = SocialAccount.objects.get()
-    assert account.provider == get_provider_id()
-    assert account.extra_data == {"email": "mei@example.org", "name": "Mei Lin"}
-    assert not SocialToken.objects.exists()
-
-
 @pytest.mark.parametrize("verified", [True, False])
-def test_an_address_attaches_nobody_to_an_account(provider: OidcProvider, verified: bool) -> None:
-    mei = User.objects.create_user("mei", email="MEI@example.org", password=RIGHT)
+def test_an_address_attaches_nobody_to_an_account(provider: OidcProvider, mei: User, verified: bool) -> None:
     provider.claims["email_verified"] = verified
     browser = Client()
     answer = go(browser)
@@ -160,10 +150,12 @@ def test_an_id_token_that_proves_nothing_lets_nobody_in(provider: OidcProvider, 
     assert not User.objects.exists()
 
 
-def test_a_signature_with_another_key_lets_nobody_in(provider: OidcProvider) -> None:
-    provider.sign_with_other_key = True
+def test_a_signature_with_another_key_or_a_refusal_there_lets_nobody_in(provider: OidcProvider) -> None:
     browser = Client()
+    provider.sign_with_other_key = True
     assert "could not be verified" in go(browser).content.decode()
+    provider.denies = True
+    assert "You cancelled the login there." in go(browser).content.decode()
     assert not is_logged_in(browser)
 
 
@@ -179,25 +171,13 @@ def test_an_answer_that_nobody_asked_for_lets_nobody_in(provider: OidcProvider) 
     assert started.get(back).status_code == 401  # not twice
 
 
-def test_an_issuer_that_calls_itself_otherwise_is_refused(provider: OidcProvider, settings: Any) -> None:
+def test_a_service_that_is_away_or_calls_itself_otherwise_is_refused(provider: OidcProvider, settings: Any) -> None:
     settings.OIDC_ISSUER = provider.issuer.replace("127.0.0.1", "localhost")
     assert Client().post("/login/oidc").status_code == 502
-
-
-def test_a_service_that_is_away_is_said_to_be(provider: OidcProvider, settings: Any) -> None:
     settings.OIDC_ISSUER = "http://127.0.0.1:9"
     answer = Client().post("/login/oidc")
     assert answer.status_code == 502
     assert "cannot be reached" in answer.content.decode()
-
-
-def test_who_cancels_there_is_back_at_the_log_in(provider: OidcProvider) -> None:
-    provider.denies = True
-    assert "You cancelled the login there." in go(Client()).content.decode()
-
-
-def test_strangers_are_not_sent_on_to_other_sites(provider: OidcProvider) -> None:
-    assert go(Client(), next="https://evil.test/").url == "/"
 
 
 def test_claims_are_asked_for_where_the_token_has_none(provider: OidcProvider) -> None:
@@ -240,34 +220,29 @@ def test_a_second_factor_is_asked_for_unless_the_service_had_one(provider: OidcP
     assert is_logged_in(other)
 
 
-def log_in() -> tuple[Client, User]:
-    mei = User.objects.create_user("mei", email="mei@example.org", password=RIGHT)
-    browser = Client()
-    browser.force_login(mei)
-    return browser, mei
-
-
-def test_the_owner_of_an_account_connects_it_and_disconnects_it(provider: OidcProvider, settings: Any) -> None:
+def test_the_owner_of_an_account_connects_it_and_disconnects_it(
+    provider: OidcProvider, mei: User, settings: Any
+) -> None:
     settings.OIDC_AUTO_CREATE = False
-    browser, mei = log_in()
-    wrong = browser.post("/admin/security/connect/", {"proof": "wrong"})
+    browser = open_browser(mei)
+    wrong = browser.post(f"{SECURITY}connect/", {"proof": "wrong"})
     assert wrong.status_code == 400
-    assert go(browser, "/admin/security/connect/", proof=RIGHT).url == "/admin/security/"
+    assert go(browser, f"{SECURITY}connect/", proof=RIGHT).url == "/admin/security/"
     page = browser.get("/admin/security/").content.decode()
     assert "not connected" not in page
     other = Client()
     go(other)
     assert other.session["_auth_user_id"] == str(mei.pk)
     link = SocialAccount.objects.get()
-    browser.post("/admin/security/disconnect/", {"link": link.pk})
+    browser.post(f"{SECURITY}disconnect/", {"link": link.pk})
     assert not SocialAccount.objects.exists()
 
 
-def test_what_is_connected_to_another_account_is_not_taken_from_it(provider: OidcProvider) -> None:
+def test_what_is_connected_to_another_account_is_not_taken_from_it(provider: OidcProvider, mei: User) -> None:
     other = User.objects.create_user("lin")
     SocialAccount.objects.create(user=other, provider=get_provider_id(), uid="248289761001")
-    browser, mei = log_in()
-    answer = go(browser, "/admin/security/connect/", proof=RIGHT)
+    browser = open_browser(mei)
+    answer = go(browser, f"{SECURITY}connect/", proof=RIGHT)
     assert answer.status_code == 409
     assert SocialAccount.objects.get().user == other
     assert browser.session["_auth_user_id"] == str(mei.pk)
@@ -277,6 +252,6 @@ def test_the_only_way_in_is_not_disconnected(provider: OidcProvider) -> None:
     browser = Client()
     go(browser)
     link = SocialAccount.objects.get()
-    page = browser.post("/admin/security/disconnect/", {"link": link.pk}, follow=True).content.decode()
+    page = browser.post(f"{SECURITY}disconnect/", {"link": link.pk}, follow=True).content.decode()
     assert "you have no other way to log in" in page
     assert SocialAccount.objects.exists()

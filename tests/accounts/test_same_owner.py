@@ -13,7 +13,7 @@ from django.db.models import Model
 from apps.accounts.models import User
 from apps.core.same_owner import SameOwner
 from apps.memory.models import LongTermMemory
-from tests.accounts.everything import fill_everything
+from tests.contracts.world import fill_everything
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 from tests.support.http_server import ApiClient
 

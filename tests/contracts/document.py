@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft202012Validator, FormatChecker
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,14 @@ def list_examples(media: dict[str, Any]) -> list[Any]:
     single = [media["example"]] if "example" in media else []
     named = [example["value"] for example in media.get("examples", {}).values()]
     return [*single, *named, *resolve(media.get("schema", {})).get("examples", [])]
+
+
+def check_example(example: Any, schema: dict[str, Any]) -> None:
+    """Fail unless the example is as its schema says."""
+    validator = Draft202012Validator(
+        {**schema, "components": get_document()["components"]}, format_checker=FormatChecker()
+    )
+    assert [error.message for error in validator.iter_errors(example)] == []
 
 
 def list_fields(schema: dict[str, Any]) -> set[str]:

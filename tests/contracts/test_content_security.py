@@ -9,14 +9,26 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
+from django.urls import path
 from health_check.checks import Database
 
 from apps.accounts.models import User
 from apps.core.access import Access
+from project import urls
 from tests.contracts.routes import list_routes, name_call
 from tests.contracts.test_access import path_of
 from tests.support.page_policy import list_faults, read_policy
+
+
+def break_down(_request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("as a mistake of ours would")
+
+
+# The product's addresses, and one whose view breaks down.
+urlpatterns = [*urls.urlpatterns, path("broken", break_down)]
+handler400, handler404, handler500 = urls.handler400, urls.handler404, urls.handler500
 
 PAGES = {"/", "/s/{session_id}", "/login", "/api/docs", "/oauth/authorize"}
 
@@ -43,7 +55,7 @@ def test_every_answer_has_a_policy_and_no_page_needs_more(
 
 
 @pytest.mark.django_db
-@override_settings(ROOT_URLCONF="tests.contracts.broken_urls")
+@override_settings(ROOT_URLCONF=__name__)
 @pytest.mark.parametrize(
     ("method", "address", "status"),
     [("get", "/nothing", 404), ("get", "/broken", 500), ("post", "/login", 403), ("get", "/static/nothing.js", 404)],

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from drf_spectacular.generators import SchemaGenerator
-from jsonschema import Draft202012Validator, FormatChecker
 
 from project.openapi import ENUM_NAMES, TAGS
-from tests.contracts.document import get_document, list_described, list_examples, list_fields, list_texts, resolve
+from tests.contracts.document import (
+    check_example,
+    get_document,
+    list_described,
+    list_examples,
+    list_fields,
+    list_texts,
+    resolve,
+)
 from tests.contracts.routes import list_api_calls
 
 CONTRACT = Path(__file__).with_name("api_contract.txt")
@@ -22,16 +28,6 @@ VERBS = {
     "update",
 }  # fmt: skip
 WITHOUT_BODY = {"accept", "forget", "reject", "stop", "undo"}
-NO_ACCOUNT_NEEDED: set[str] = set()
-"""Operations that do not ask for a token."""
-
-
-def check_example(example: Any, schema: dict[str, Any]) -> None:
-    """The example is as its schema says."""
-    validator = Draft202012Validator(
-        {**schema, "components": get_document()["components"]}, format_checker=FormatChecker()
-    )
-    assert [error.message for error in validator.iter_errors(example)] == []
 
 
 def split_events(stream: str) -> list[dict[str, str]]:
@@ -69,7 +65,7 @@ def test_ids_are_given_once_and_every_tag_is_used() -> None:
     assert {tag for described in list_described() for tag in described.operation["tags"]} == set(TAGS)
 
 
-def test_an_operation_has_a_name_a_summary_and_a_tag(subtests: pytest.Subtests) -> None:
+def test_an_operation_is_described_with_its_parameters_body_and_errors(subtests: pytest.Subtests) -> None:
     for described in list_described():
         with subtests.test(described.name):
             operation = described.operation
@@ -77,22 +73,19 @@ def test_an_operation_has_a_name_a_summary_and_a_tag(subtests: pytest.Subtests) 
             assert described.id.split("_")[0] in VERBS
             assert re.fullmatch(r"[A-Z][^.]{3,60}", operation["summary"])
             assert len(operation["tags"]) == 1
-
-
-def test_parameters_have_a_description_and_a_type(subtests: pytest.Subtests) -> None:
-    for described in list_described():
-        with subtests.test(described.name):
-            for parameter in described.operation.get("parameters", []):
+            for parameter in operation.get("parameters", []):
                 assert parameter["description"].endswith("."), parameter["name"]
                 assert "type" in parameter["schema"], parameter["name"]
-
-
-def test_a_request_has_an_example() -> None:
-    for described in list_described():
-        if described.request:
-            assert list_examples(described.request[1]), described.name
-        else:
-            assert described.method in ("get", "delete") or described.path.split("/")[-1] in WITHOUT_BODY
+            if described.request:
+                assert list_examples(described.request[1])
+            else:
+                assert described.method in ("get", "delete") or described.path.split("/")[-1] in WITHOUT_BODY
+            errors = {status: resolve(one) for status, one in operation["responses"].items() if status >= "400"}
+            assert set(operation["responses"]) - set(errors) <= {"200", "201", "202"}
+            assert {"401", "403", "429", "503"} <= set(errors)
+            shape = "OpenAIError" if described.path.startswith("/v1/") else "Error"
+            for error in errors.values():
+                assert error["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{shape}"}
 
 
 def test_every_example_is_valid(subtests: pytest.Subtests) -> None:
@@ -110,19 +103,6 @@ def test_every_example_is_valid(subtests: pytest.Subtests) -> None:
                         examples = [event for example in examples for event in split_events(example)]
                     for example in examples:
                         check_example(example, media["schema"])
-
-
-def test_every_error_has_the_one_shape(subtests: pytest.Subtests) -> None:
-    for described in list_described():
-        with subtests.test(described.name):
-            responses = described.operation["responses"]
-            errors = {status: resolve(response) for status, response in responses.items() if status >= "400"}
-            assert set(responses) - set(errors) <= {"200", "201", "202"}
-            assert {"429", "503"} <= set(errors)
-            assert described.name in NO_ACCOUNT_NEEDED or {"401", "403"} <= set(errors)
-            for error in errors.values():
-                shape = "OpenAIError" if described.path.startswith("/v1/") else "Error"
-                assert error["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{shape}"}
 
 
 def test_every_enumeration_has_a_name() -> None:

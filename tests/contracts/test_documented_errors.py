@@ -99,25 +99,50 @@ def test_what_can_happen_to_every_body(subtests: pytest.Subtests, token: dict[st
 # Errors of single operations
 
 Answer = Any
-Provoke = Callable[[ApiClient, World], Answer]
+Provoke = Callable[[ApiClient, World], Answer] | tuple[str, str, dict[str, Any]]
+"""What to do, or the method and path of one request, with `{name}` for what a `World` has, and its arguments."""
 
 TAKEN = {"category": "fact", "key": f"key {SECRET}", "value": "v"}
 TOOLS = [{"type": "function", "name": "look", "function": {"name": "look"}}]
 GONE_SESSION = {"session_id": NOBODYS}
-BIG_CONTENT = {"content": LONG}
+ASKED = {"messages": [{"role": "user", "content": "hello"}]}
+NOT_THERE = {"X-Session-Id": NOBODYS}
+LONG_Q = {"params": {"q": "x" * 32_001}}
 
 
-def _chat(alice: ApiClient, text: str, *, session: str = "", **more: Any) -> Answer:
-    body = {"messages": [{"role": "user", "content": text}], **more}
-    return alice.post("/v1/chat/completions", json=body, headers={"X-Session-Id": session})
+def _provoke(alice: ApiClient, world: World, what: Provoke) -> Answer:
+    if callable(what):
+        return what(alice, world)
+    method, path, arguments = what
+    return alice.request(method, path.format(**vars(world)), **arguments)
 
 
-def _respond(alice: ApiClient, text: str, *, session: str = "", **more: Any) -> Answer:
-    return alice.post("/v1/responses", json={"input": text, **more}, headers={"X-Session-Id": session})
+def _post(path: str, **body: Any) -> Provoke:
+    return "POST", path, {"json": body}
 
 
-def _retry(alice: ApiClient, message_id: str) -> Answer:
-    return alice.post(f"/chat/messages/{message_id}/retry")
+def _upload(path: str, content: bytes) -> Provoke:
+    return "POST", path, {"files": {"file": ("file.json", content)}}
+
+
+def _repeat(what: Provoke, times: int = 2) -> Provoke:
+    return lambda alice, world: [_provoke(alice, world, what) for _time in range(times)][-1]
+
+
+def _with_key(path: str, *bodies: Any) -> Provoke:
+    """Send different bodies with the same key."""
+    headers = {"Idempotency-Key": "k"}
+    return lambda alice, world: [alice.post(path.format(**vars(world)), json=body, headers=headers) for body in bodies][
+        -1
+    ]
+
+
+def _said(*texts: str) -> Any:
+    return {"messages": [{"role": "user", "content": text} for text in texts]}
+
+
+def _add(alice: ApiClient, path: str, body: Any) -> str:
+    return str(alice.post(path, json=body).raise_for_status().json()["id"])
 
 
 def _recorded(alice: ApiClient) -> str:
@@ -128,84 +153,27 @@ def _recorded(alice: ApiClient) -> str:
     return str(alice.get(f"/chat/sessions/{session}/messages").json()["results"][0]["id"])
 
 
-def _edit(alice: ApiClient, message_id: str, content: str = "changed") -> Answer:
-    return alice.post(f"/chat/messages/{message_id}/edit", json={"content": content})
-
-
-def _attach(alice: ApiClient, world: World, data: bytes) -> Answer:
-    return alice.post(f"/chat/sessions/{world.session}/attachments", files={"file": ("file", data)})
-
-
-def _undo_edit_too_early(alice: ApiClient) -> Answer:
-    turn = _edit(alice, _recorded(alice)).raise_for_status().json()
-    now = timezone.now()
+def _undo_edit_too_early(alice: ApiClient, _world: World) -> Answer:
+    edited = alice.post(f"/chat/messages/{_recorded(alice)}/edit", json={"content": "changed"})
+    said, now = edited.raise_for_status().json()["user_message"], timezone.now()
     open_round(
-        user=alice.user,
-        session_id=uuid.UUID(turn["user_message"]["session_id"]),
-        content="wait",
-        idempotency_key=None,
-        window_limit=2,
-        said_at=now,
-        now=now,
-        lease=timedelta(minutes=1),
-    )
-    return alice.post(f"/chat/messages/{turn['user_message']['id']}/edit/undo")
+        user=alice.user, session_id=uuid.UUID(said["session_id"]), content="wait", idempotency_key=None, window_limit=2,
+        said_at=now, now=now, lease=timedelta(minutes=1),
+    )  # fmt: skip
+    return alice.post(f"/chat/messages/{said['id']}/edit/undo")
 
 
-def _submit(alice: ApiClient, world: World, text: str) -> Answer:
-    return alice.post(f"/chat/sessions/{world.session}/hitl-forms", json={"title": "t", "fields": {"text": text}})
-
-
-def _with_key(alice: ApiClient, path: str, *bodies: Any) -> Answer:
-    for body in bodies:
-        answer = alice.post(path, json=body, headers={"Idempotency-Key": "k"})
-    return answer
-
-
-def _said(*texts: str) -> Any:
-    return {"messages": [{"role": "user", "content": text} for text in texts]}
-
-
-def _import(alice: ApiClient, content: bytes) -> Answer:
-    return alice.post("/memory/long-term/import", files={"file": ("memories.json", content)})
-
-
-def _bring(alice: ApiClient, content: bytes) -> Answer:
-    return alice.post("/memory/imports", files={"file": ("past.json", content)})
-
-
-def _bring_too_much(alice: ApiClient) -> Answer:
+def _bring_too_much(alice: ApiClient, world: World) -> Answer:
     with override_settings(IMPORT_MAX_BYTES=100):
-        return _bring(alice, b'{"memory": "' + b"x" * 100 + b'"}')
+        return _provoke(alice, world, _upload("/memory/imports", b'{"memory": "' + b"x" * 100 + b'"}'))
 
 
-def _undo_import(alice: ApiClient, world: World, method: str, what: str) -> Answer:
-    alice.post(f"/memory/imports/{world.past_import}/undo").raise_for_status()
-    return alice.request(method, f"/memory/imports/{world.past_import}{what}")
+def _after_undoing_the_import(method: str, path: str) -> Provoke:
+    def provoke(alice: ApiClient, world: World) -> Answer:
+        alice.post(f"/memory/imports/{world.past_import}/undo").raise_for_status()
+        return alice.request(method, path.format(**vars(world)))
 
-
-def _twice(call: Callable[[], Answer]) -> Answer:
-    call()
-    return call()
-
-
-def _add(alice: ApiClient, path: str, body: Any) -> str:
-    return str(alice.post(path, json=body).raise_for_status().json()["id"])
-
-
-def _superseded(alice: ApiClient) -> str:
-    old = _add(alice, "/memory/long-term", {"category": "fact", "key": "home", "value": "Leeds"})
-    _add(alice, "/memory/long-term", {"category": "fact", "key": "home", "value": "York"})
-    return old
-
-
-def _old_atomic(alice: ApiClient, world: World) -> str:
-    alice.post(f"/memory/atomic/{world.pending_atomic}/reject").raise_for_status()
-    return world.pending_atomic
-
-
-def _summarise(alice: ApiClient, session: str) -> Answer:
-    return alice.post("/summaries", json={"session_id": session, "title": "t", "snippet": "s"})
+    return provoke
 
 
 def _undo_change(alice: ApiClient, **filters: Any) -> Answer:
@@ -213,7 +181,7 @@ def _undo_change(alice: ApiClient, **filters: Any) -> Answer:
     return alice.post(f"/memory/changes/{change['operation']}/undo")
 
 
-def _undo_what_was_changed_again(alice: ApiClient) -> Answer:
+def _undo_what_was_changed_again(alice: ApiClient, _world: World) -> Answer:
     memory = _add(alice, "/memory/long-term", {"category": "fact", "key": "pet", "value": "cat"})
     alice.patch(f"/memory/long-term/{memory}", json={"value": "dog"}).raise_for_status()
     return _undo_change(alice, object_id=memory, action="create")
@@ -224,11 +192,18 @@ def _of_memory(method: str) -> dict[str, Provoke]:
         body = {"category": "fact", "key": "another", "value": "v", **changes}
         return alice.request(method, f"/memory/long-term/{memory_id}", json=body)
 
+    def change_superseded(alice: ApiClient, _world: World) -> Answer:
+        old, _new = [
+            _add(alice, "/memory/long-term", {"category": "fact", "key": "home", "value": value})
+            for value in ("Leeds", "York")
+        ]
+        return change(alice, old)
+
     return {
         "Another active memory has this key": lambda alice, world: change(
             alice, _add(alice, "/memory/long-term", {**TAKEN, "key": "mine"}), key=TAKEN["key"]
         ),
-        "It is history: superseded, rejected or evicted": lambda alice, world: change(alice, _superseded(alice)),
+        HISTORY: change_superseded,
         "The value is too large": lambda alice, world: change(alice, world.pending, value=LONG),
     }
 
@@ -237,13 +212,15 @@ def _of_atomic_memory(method: str) -> dict[str, Provoke]:
     def change(alice: ApiClient, memory_id: str, content: str) -> Answer:
         return alice.request(method, f"/memory/atomic/{memory_id}", json={"content": content})
 
+    def change_rejected(alice: ApiClient, world: World) -> Answer:
+        alice.post(f"/memory/atomic/{world.pending_atomic}/reject").raise_for_status()
+        return change(alice, world.pending_atomic, "other")
+
     return {
         "Another active memory says the same": lambda alice, world: change(
             alice, _add(alice, "/memory/atomic", {"content": "other"}), SECRET
         ),
-        "It is history: superseded, rejected or evicted": lambda alice, world: change(
-            alice, _old_atomic(alice, world), "other"
-        ),
+        HISTORY: change_rejected,
         "The content is too long": lambda alice, world: change(alice, world.atomic, LONG),
     }
 
@@ -256,194 +233,151 @@ def _of_working_memory(method: str, **body: Any) -> dict[str, Provoke]:
     }
 
 
-def _of_proposal(verb: str) -> dict[str, Provoke]:
+def _decided(path: str) -> dict[str, Provoke]:
+    return {"It is not pending": _repeat(_post(path))}
+
+
+def _of_openais_turn(path: str, body: dict[str, Any], long: dict[str, Any]) -> dict[str, Provoke]:
     return {
-        "It is not pending": lambda alice, world: _twice(
-            lambda: alice.post(f"/profile/proposals/{world.proposal}/{verb}")
-        )
+        openai.NO_SESSION.when: ("POST", path, {"json": body, "headers": NOT_THERE}),
+        openai.TOO_LONG.when: _post(path, **long),
+        openai.REFUSED.when: _post(path, **body, tools=TOOLS),
+        openai.FAILED.when: _post(path, **body),
     }
 
 
-def _of_pending(path: str, verb: str) -> dict[str, Provoke]:
-    def decide(alice: ApiClient, world: World) -> Answer:
-        memory_id = world.pending_atomic if "atomic" in path else world.pending
-        return _twice(lambda: alice.post(f"{path}/{memory_id}/{verb}"))
-
-    return {"It is not pending": decide}
-
+HISTORY = "It is history: superseded, rejected or evicted"
+MESSAGES, TURNS = "/chat/sessions/{session}/messages", "/chat/sessions/{session}/turns"
+FORMS, ATTACHMENTS = "/chat/sessions/{session}/hitl-forms", "/chat/sessions/{session}/attachments"
+LONG_TERM, ATOMIC, SEARCH = "/memory/long-term", "/memory/atomic", "/memory/conversations/search"
+SUMMARY = {"title": "t", "snippet": "s"}
 
 PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     "send_message": {
-        "The key was used for another message": lambda alice, world: _with_key(
-            alice, f"/chat/sessions/{world.session}/messages", {"content": "one"}, {"content": "two"}
-        ),
-        "`content` is too long": lambda alice, world: alice.say(world.session, LONG),
-        MODEL_FAILED: lambda alice, world: alice.say(world.session, "hello"),
+        "The key was used for another message": _with_key(MESSAGES, {"content": "one"}, {"content": "two"}),
+        "`content` is too long": _post(MESSAGES, content=LONG),
+        MODEL_FAILED: _post(MESSAGES, content="hello"),
     },
     "record_messages": {
-        "The key was used for other messages": lambda alice, world: _with_key(
-            alice, f"/chat/sessions/{world.session}/turns", _said("one"), _said("two")
-        ),
-        "`content` is too long": lambda alice, world: alice.post(
-            f"/chat/sessions/{world.session}/turns", json=_said(LONG)
-        ),
+        "The key was used for other messages": _with_key(TURNS, _said("one"), _said("two")),
+        "`content` is too long": _post(TURNS, **_said(LONG)),
     },
     "preview_prompt": {
-        "`message` is too long": lambda alice, world: alice.get(
-            f"/chat/sessions/{world.session}/context", params={"message": "x" * 32_001}
-        )
+        "`message` is too long": ("GET", "/chat/sessions/{session}/context", {"params": {"message": "x" * 32_001}})
     },
-    "search_sessions": {"`q` is too long": lambda alice, world: alice.get("/chat/search", params={"q": "x" * 1_001})},
+    "search_sessions": {"`q` is too long": ("GET", "/chat/search", {"params": {"q": "x" * 1_001}})},
     "submit_form": {
-        "The form does not fit into working memory": lambda alice, world: _submit(alice, world, LONG),
-        "The model failed; the form is kept": lambda alice, world: _submit(alice, world, "hello"),
+        "The form does not fit into working memory": _post(FORMS, title="t", fields={"text": LONG}),
+        "The model failed; the form is kept": _post(FORMS, title="t", fields={"text": "hello"}),
     },
     "retry_message": {
-        "The message has not failed": lambda alice, world: _retry(
-            alice, alice.say(world.session, "hello").json()["user_message"]["id"]
-        ),
-        MODEL_FAILED: lambda alice, world: _retry(alice, world.failed),
+        "The message has not failed": lambda alice, world: alice.post(f"/chat/messages/{_recorded(alice)}/retry"),
+        MODEL_FAILED: _post("/chat/messages/{failed}/retry"),
     },
     "regenerate_reply": {
-        "The message is not the newest one, or has no reply": lambda alice, world: alice.post(
-            f"/chat/messages/{world.reply}/regenerate"
-        ),
+        "The message is not the newest one, or has no reply": _post("/chat/messages/{reply}/regenerate"),
         MODEL_FAILED: lambda alice, world: alice.post(f"/chat/messages/{_recorded(alice)}/regenerate"),
     },
     "edit_message": {
-        "It is no message of the user, was edited already, or a reply is under way": lambda alice, world: _edit(
-            alice, world.reply
+        "It is no message of the user, was edited already, or a reply is under way": _post(
+            "/chat/messages/{reply}/edit", content="changed"
         ),
-        "`content` is too long": lambda alice, world: _edit(alice, world.failed, LONG),
-        MODEL_FAILED: lambda alice, world: _edit(alice, world.failed),
+        "`content` is too long": _post("/chat/messages/{failed}/edit", content=LONG),
+        MODEL_FAILED: _post("/chat/messages/{failed}/edit", content="changed"),
     },
     "attach_file": {
-        "The file has no text": lambda alice, world: _attach(alice, world, b"\x00\x01\x02\x03"),
-        "The file is too large": lambda alice, world: _attach(alice, world, b"x" * 10_485_761),
-        "The session has too many files": lambda alice, world: [
-            _attach(alice, world, b"text") for _number in range(20)
-        ][-1],
+        "The file has no text": _upload(ATTACHMENTS, b"\x00\x01\x02\x03"),
+        "The file is too large": _upload(ATTACHMENTS, b"x" * 10_485_761),
+        "The session has too many files": _repeat(_upload(ATTACHMENTS, b"text"), 20),
     },
-    "undo_edit": {"A reply is under way": lambda alice, world: _undo_edit_too_early(alice)},
+    "undo_edit": {"A reply is under way": _undo_edit_too_early},
     "create_memory": {
-        NO_SESSION: lambda alice, world: alice.post("/memory/long-term", json={**TAKEN, **GONE_SESSION}),
-        "The value is too large": lambda alice, world: alice.post("/memory/long-term", json={**TAKEN, "value": LONG}),
+        NO_SESSION: _post(LONG_TERM, **TAKEN, **GONE_SESSION),
+        "The value is too large": _post(LONG_TERM, **{**TAKEN, "value": LONG}),
     },
     "replace_memory": _of_memory("PUT"),
     "update_memory": _of_memory("PATCH"),
-    "accept_memory": _of_pending("/memory/long-term", "accept"),
-    "reject_memory": _of_pending("/memory/long-term", "reject"),
+    "accept_memory": _decided("/memory/long-term/{pending}/accept"),
+    "reject_memory": _decided("/memory/long-term/{pending}/reject"),
     "search_memories": {
-        NO_SESSION: lambda alice, world: alice.get("/memory/long-term/search", params={"q": "x", **GONE_SESSION}),
-        "`q` is too long": lambda alice, world: alice.get("/memory/long-term/search", params={"q": "x" * 32_001}),
+        NO_SESSION: ("GET", f"{LONG_TERM}/search", {"params": {"q": "x", **GONE_SESSION}}),
+        "`q` is too long": ("GET", f"{LONG_TERM}/search", LONG_Q),
     },
     "create_atomic_memory": {
-        NO_SESSION: lambda alice, world: alice.post("/memory/atomic", json={"content": "c", **GONE_SESSION}),
-        "The content is too long": lambda alice, world: alice.post("/memory/atomic", json=BIG_CONTENT),
+        NO_SESSION: _post(ATOMIC, content="c", **GONE_SESSION),
+        "The content is too long": _post(ATOMIC, content=LONG),
     },
     "replace_atomic_memory": _of_atomic_memory("PUT"),
     "update_atomic_memory": _of_atomic_memory("PATCH"),
-    "accept_atomic_memory": _of_pending("/memory/atomic", "accept"),
-    "reject_atomic_memory": _of_pending("/memory/atomic", "reject"),
-    "search_atomic_memories": {
-        "`q` is too long": lambda alice, world: alice.get("/memory/atomic/search", params={"q": "x" * 32_001})
-    },
+    "accept_atomic_memory": _decided("/memory/atomic/{pending_atomic}/accept"),
+    "reject_atomic_memory": _decided("/memory/atomic/{pending_atomic}/reject"),
+    "search_atomic_memories": {"`q` is too long": ("GET", f"{ATOMIC}/search", LONG_Q)},
     "get_working_memory": _of_working_memory("GET"),
     "delete_working_memory": _of_working_memory("DELETE"),
     "update_working_memory": {
         **_of_working_memory("PATCH", json={}),
-        "The variables do not fit": lambda alice, world: alice.patch(
-            f"/memory/working/{world.session}", json={"context_variables": {"guests": LONG}}
+        "The variables do not fit": (
+            "PATCH",
+            "/memory/working/{session}",
+            {"json": {"context_variables": {"guests": LONG}}},
         ),
     },
     "create_shared_context": {
-        NO_SESSION: lambda alice, world: alice.post(
-            "/memory/contexts", json={"title": "t", "content": "c", **GONE_SESSION}
-        ),
-        "The context would have over 64 KiB": lambda alice, world: alice.post(
-            "/memory/contexts", json={"title": "t", "content": LONG}
-        ),
+        NO_SESSION: _post("/memory/contexts", title="t", content="c", **GONE_SESSION),
+        "The context would have over 64 KiB": _post("/memory/contexts", title="t", content=LONG),
     },
-    "add_context_entry": {
-        "The context would have over 64 KiB": lambda alice, world: alice.post(
-            f"/memory/contexts/{world.context}/entries", json={"text": LONG}
-        )
-    },
+    "add_context_entry": {"The context would have over 64 KiB": _post("/memory/contexts/{context}/entries", text=LONG)},
     "search_conversations": {
-        NO_SESSION: lambda alice, world: alice.post(
-            "/memory/conversations/search", json={"query": "x", "chat_id": NOBODYS}
-        ),
-        "`query` is too long": lambda alice, world: alice.post("/memory/conversations/search", json={"query": LONG}),
-        "The embedding model cannot be asked": lambda alice, world: alice.post(
-            "/memory/conversations/search", json={"query": "what no test before has asked"}
-        ),
+        NO_SESSION: _post(SEARCH, query="x", chat_id=NOBODYS),
+        "`query` is too long": _post(SEARCH, query=LONG),
+        "The embedding model cannot be asked": _post(SEARCH, query="what no test before has asked"),
     },
     "undo_operation": {
         "It is a deletion": lambda alice, world: _undo_change(alice, action="delete"),
-        "It was undone already": lambda alice, world: _twice(
-            lambda: alice.post(f"/memory/changes/{world.operation}/undo")
-        ),
-        "Something was changed again since": lambda alice, world: _undo_what_was_changed_again(alice),
+        "It was undone already": _repeat(_post("/memory/changes/{operation}/undo")),
+        "Something was changed again since": _undo_what_was_changed_again,
     },
     "import_memories": {
-        "Some rows are not valid (the first is 1)": lambda alice, world: _import(alice, b'[{"key": "k"}]'),
-        "The file is not a JSON array": lambda alice, world: _import(alice, b"key,value"),
+        "Some rows are not valid (the first is 1)": _upload(f"{LONG_TERM}/import", b'[{"key": "k"}]'),
+        "The file is not a JSON array": _upload(f"{LONG_TERM}/import", b"key,value"),
     },
-    "replace_profile": {
-        "A text is too long": lambda alice, world: alice.put("/profile", json={"background": LONG}),
-    },
-    "update_profile": {
-        "A text is too long": lambda alice, world: alice.patch("/profile", json={"background": LONG}),
-    },
-    "accept_proposal": _of_proposal("accept"),
-    "reject_proposal": _of_proposal("reject"),
+    "replace_profile": {"A text is too long": ("PUT", "/profile", {"json": {"background": LONG}})},
+    "update_profile": {"A text is too long": ("PATCH", "/profile", {"json": {"background": LONG}})},
+    "accept_proposal": _decided("/profile/proposals/{proposal}/accept"),
+    "reject_proposal": _decided("/profile/proposals/{proposal}/reject"),
     "create_summary": {
-        NO_SESSION: lambda alice, world: _summarise(alice, NOBODYS),
-        "The session has a summary": lambda alice, world: _summarise(alice, world.session),
-        "The session is temporary": lambda alice, world: _summarise(alice, alice.new_session(temporary=True)),
+        NO_SESSION: _post("/summaries", **SUMMARY, session_id=NOBODYS),
+        "The session has a summary": lambda alice, world: alice.post(
+            "/summaries", json={**SUMMARY, "session_id": world.session}
+        ),
+        "The session is temporary": lambda alice, world: alice.post(
+            "/summaries", json={**SUMMARY, "session_id": alice.new_session(temporary=True)}
+        ),
     },
-}
-
-PROVOCATIONS |= {
     "create_import": {
         "Too many of your imports are under way, or another file is being previewed": lambda alice, world: [
-            _bring(alice, b'{"memory": "%d"}' % number) for number in range(6)
+            _provoke(alice, world, _upload("/memory/imports", b'{"memory": "%d"}' % number)) for number in range(6)
         ][-1],
-        "The file is too large": lambda alice, world: _bring_too_much(alice),
-        "The file has none of the formats": lambda alice, world: _bring(alice, b'{"hello": "world"}'),
-        "The file is damaged": lambda alice, world: _bring(alice, b"PK\x03\x04"),
+        "The file is too large": _bring_too_much,
+        "The file has none of the formats": _upload("/memory/imports", b'{"hello": "world"}'),
+        "The file is damaged": _upload("/memory/imports", b"PK\x03\x04"),
     },
-    "delete_import": {"It is being undone": lambda alice, world: _undo_import(alice, world, "DELETE", "")},
+    "delete_import": {"It is being undone": _after_undoing_the_import("DELETE", "/memory/imports/{past_import}")},
     "undo_import": {
-        "It has not ended, was undone already, or restored an export of everything": lambda alice, world: _undo_import(
-            alice, world, "POST", "/undo"
+        "It has not ended, was undone already, or restored an export of everything": _after_undoing_the_import(
+            "POST", "/memory/imports/{past_import}/undo"
         )
     },
-}
-
-PROVOCATIONS |= {
-    "create_chat_completion": {
-        openai.NO_SESSION.when: lambda alice, world: _chat(alice, "hello", session=NOBODYS),
-        openai.TOO_LONG.when: lambda alice, world: _chat(alice, LONG),
-        openai.REFUSED.when: lambda alice, world: _chat(alice, "hello", tools=TOOLS),
-        openai.FAILED.when: lambda alice, world: _chat(alice, "hello"),
-    },
+    "create_chat_completion": _of_openais_turn("/v1/chat/completions", ASKED, _said(LONG)),
     "create_response": {
-        openai.NO_SESSION.when: lambda alice, world: _respond(alice, "hello", session=NOBODYS),
-        "There is no such previous response": lambda alice, world: _respond(
-            alice, "hello", previous_response_id="resp_1"
-        ),
-        openai.TOO_LONG.when: lambda alice, world: _respond(alice, LONG),
-        openai.REFUSED.when: lambda alice, world: _respond(alice, "hello", tools=TOOLS),
-        openai.FAILED.when: lambda alice, world: _respond(alice, "hello"),
+        **_of_openais_turn("/v1/responses", {"input": "hello"}, {"input": LONG}),
+        "There is no such previous response": _post("/v1/responses", input="hello", previous_response_id="resp_1"),
     },
     "create_embeddings": {
-        "There is no such embedding model": lambda alice, world: alice.post(
-            "/v1/embeddings", json={"input": "x", "model": "ada"}
-        ),
-        "The embedding model cannot be asked": lambda alice, world: alice.post("/v1/embeddings", json={"input": "x"}),
+        "There is no such embedding model": _post("/v1/embeddings", input="x", model="ada"),
+        "The embedding model cannot be asked": _post("/v1/embeddings", input="x"),
     },
-    "get_model": {"There is no such model": lambda alice, world: alice.get("/v1/models/x")},
+    "get_model": {"There is no such model": ("GET", "/v1/models/x", {})},
 }
 
 RACES = {("import_memories", "Some of the memories were created at the same time")}
@@ -497,7 +431,7 @@ def test_every_error_of_a_single_operation_happens(
             world = build_world(client)
             fails = status == "503" or when == openai.REFUSED.when
             with refusing_model(scripted_model, 401 if status == "503" else int(status)) if fails else nullcontext():
-                response = PROVOCATIONS[described.id][when](client, world)
+                response = _provoke(client, world, PROVOCATIONS[described.id][when])
             responses = described.operation["responses"]
             documented = responses[status]["content"]["application/json"]["examples"][when]["value"]
             error = response.json()["error"]

@@ -20,58 +20,23 @@ from apps.conversations.models import Message, Session
 from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.summaries.models import SessionSummary
+from tests.contracts.document import list_described, list_examples
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.world import SECRET, World, build_world, dump
 from tests.support.http_server import ApiClient, HttpServer
 
 pytestmark = pytest.mark.spec("T4")
 
-NOBODYS_ID = str(uuid.UUID(int=0))
 MEMORY = {"category": "fact", "key": "k", "value": "v"}
 SUMMARY = {"title": "t", "snippet": "s"}
 EVERYTHING = {"query": SECRET, "top_k": 50, "threshold": 0}
 
-# What to send where a body is needed, so that the owner of an object would be served (as `test_schema` proves).
-BODIES: dict[tuple[str, str], Any] = {
-    ("session", "patch"): {"title": "taken over"},
-    ("messages", "post"): {"content": "你好"},
-    ("turns", "post"): {"messages": [{"role": "user", "content": "你好"}]},
-    ("forms", "post"): {"title": "行程安排", "fields": {"destination": "北京"}},
-    ("message", "patch"): {"is_collected": True},
-    ("memory", "put"): MEMORY,
-    ("memory", "patch"): {"value": "taken over"},
-    ("atomic-memory", "put"): {"content": "taken over"},
-    ("atomic-memory", "patch"): {"content": "taken over"},
-    ("shared-context-entries", "post"): {"text": "taken over"},
-    ("edit", "post"): {"content": "taken over"},
-    ("working-memory", "patch"): {"current_topic": "taken over"},
-    ("summary", "put"): SUMMARY,
-    ("summary", "patch"): {"snippet": "taken over"},
-}
-FILES: dict[tuple[str, str], Any] = {("attachments", "post"): {"file": ("notes.txt", b"taken over")}}
-
-# All other calls that take JSON, and an acceptable body.
-WITH_BODY: dict[tuple[str, str], Any] = {
-    **BODIES,
-    ("sessions", "post"): {},
-    ("retry", "post"): {},
-    ("regenerate", "post"): {},
-    ("memories", "post"): MEMORY,
-    ("atomic-memories", "post"): {"content": "c"},
-    ("memories-batch-delete", "post"): {"ids": [NOBODYS_ID]},
-    ("conversations-search", "post"): {"query": "q"},
-    ("shared-contexts", "post"): {"title": "t", "content": "c"},
-    ("profile", "put"): {},
-    ("profile", "patch"): {},
-    ("settings", "patch"): {},
-    ("summaries", "post"): {**SUMMARY, "session_id": NOBODYS_ID},
-    ("erase", "post"): {"confirm": "alice"},
-}
-WITHOUT_BODY = {
-    *("memory-accept", "memory-reject", "atomic-accept", "atomic-reject", "undo", "undo-edit", "import-undo", "stop"),
-    *("profile-proposal-accept", "profile-proposal-reject", "forget-candidate"),
-    *("memories-import", "imports", "attachments"),  # files
-    *("openai-chat-completions", "openai-embeddings", "openai-responses"),  # tests/gateway says what they refuse
+FILES = {"/chat/sessions/{session_id}/attachments": {"file": ("notes.txt", b"taken over")}}
+# What to send where a body is needed: the owner of an object would be served (as `test_schema` proves).
+BODIES = {
+    (described.path, described.method): list_examples(described.request[1])[0]
+    for described in list_described()
+    if described.request and described.request[0] == "application/json"
 }
 
 # Lists by the names of their routes, what they are asked for to show everything, and whose rows they show.
@@ -136,8 +101,8 @@ def people(http_server: HttpServer) -> Iterator[People]:
 
 def send(client: ApiClient, route: Route, method: str, world: World) -> Any:
     """Call the route for an object of this world."""
-    key = route.name, method
-    return client.request(method, route.path(**world.values(route)), json=BODIES.get(key), files=FILES.get(key))
+    body, files = BODIES.get((route.template, method)), FILES.get(route.template)
+    return client.request(method, route.path(**world.values(route)), json=body, files=files)
 
 
 def test_an_object_is_not_there_for_anybody_else(subtests: pytest.Subtests, people: People) -> None:
@@ -211,10 +176,11 @@ def test_what_others_clear_import_and_say_leaves_everything(people: People) -> N
 def test_a_field_that_nobody_knows_is_refused_and_nothing_changes(subtests: pytest.Subtests, people: People) -> None:
     before = dump(people.owner.user)
     for route, method in list_api_calls():
-        if method in ("post", "put", "patch") and route.name not in WITHOUT_BODY:
+        body = BODIES.get((route.template, method))
+        if body is not None and not route.template.startswith("/v1/"):  # tests/doors says what those refuse
             with subtests.test(name_call(route), method=method):
-                body = {**WITH_BODY[route.name, method], "vlaue": 1}
-                response = people.owner.request(method, route.path(**people.world.values(route)), json=body)
+                path = route.path(**people.world.values(route))
+                response = people.owner.request(method, path, json={**body, "vlaue": 1})
                 assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
                 assert "vlaue" in response.json()["error"]["fields"]
     assert dump(people.owner.user) == before

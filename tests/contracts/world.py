@@ -12,15 +12,20 @@ from typing import Any
 from django.apps import apps
 from django.utils import timezone
 
-from apps.accounts.models import User
+from apps.accounts.models import LoginSession, User
 from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.chat.turn.commands import record_commands
+from apps.conversations.models import Message, Session, Work
+from apps.conversations.recordings import record_turns
 from apps.conversations.rounds import fail_round, open_round
 from apps.conversations.sessions import create_session
+from apps.conversations.types import RecordedMessage
+from apps.conversations.worker import claim_batch
 from apps.core.text.commands import CommandKind
 from apps.doors.imports.running import run_imports
 from apps.doors.imports.services import create_import
+from apps.extraction import tasks
 from apps.memory.commands import CommandResult, Outcome
 from apps.memory.contexts.writing import append_entry, create_context
 from apps.memory.deletion import delete_memories
@@ -30,10 +35,13 @@ from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memories, create_atomic_memory
 from apps.memory.models import Change
 from apps.memory.types import AtomicDraft
+from apps.memory.vectors.memories import fill_missing
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from apps.memory.working.sessions import record_form
 from apps.profile.document import ProposedSection
+from apps.profile.models import ProfileProposal
 from apps.profile.services import list_pending_proposals, propose_sections, update_profile
+from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient
@@ -44,10 +52,10 @@ SECRET = "紫罗兰 violet"
 
 @dataclass(frozen=True)
 class World:
-    """The IDs of what a person has. `failed` is a message that can be retried, `edited` one that was edited, `pending`
-    a memory to accept.
+    """The IDs of what a person has.
 
-    `operation` is what made that memory, `proposal` one of the profile.
+    `failed` is a message that can be retried, `edited` one that was edited, `pending` a memory to accept, `operation`
+    what made that memory, `proposal` one of the profile.
     """
 
     session: str
@@ -165,6 +173,46 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         past_import=str(past_import.id),
         attachment=attached["id"],
     )
+
+
+def fill_everything(client: ApiClient) -> World:
+    """Give the client's user rows of every kind, `SECRET` in every text; some work stays queued."""
+    world, user, now = build_world(client), client.user, timezone.now()
+    session = Session.objects.get(id=world.session)
+    while claim := claim_batch("everything"):
+        tasks.embed_messages(claim)
+    record_turns(
+        user=user,
+        session_id=session.id,
+        messages=[RecordedMessage(role="user", content=SECRET), RecordedMessage(role="assistant", content=SECRET)],
+        idempotency_key=SECRET,
+        now=now,
+    )
+    create_atomic_memory(user=user, content=f"用户喜欢{SECRET}。", tags=[SECRET], session_id=session.id, now=now)
+    gone, _action = create_memory(user=user, category="fact", key=f"gone {SECRET}", value=SECRET, now=now)
+    delete_memories(LONG_TERM, user=user, ids=[gone.id], now=now)
+    files = {"file": (f"{SECRET}.md", SECRET.encode())}
+    attached = client.post(f"/chat/sessions/{session.id}/attachments", files=files).raise_for_status().json()["id"]
+    client.post(
+        f"/chat/sessions/{session.id}/messages", json={"content": SECRET, "attachments": [attached]}
+    ).raise_for_status()
+    context = create_context(user=user, title=SECRET, content=SECRET, session_id=session.id, now=now)
+    append_entry(user=user, context_id=context.id, text=SECRET, author=SECRET, now=now)
+    for text in (SECRET, f"{SECRET}!"):
+        update_profile(user=user, changes={"background": text, "sections": {SECRET: text}}, now=now)
+    message = Message.objects.filter(user=user).earliest("position")
+    ProfileProposal.objects.create(user=user, section=SECRET, text=SECRET, message=message)
+    client.post("/v1/responses", json={"input": SECRET, "metadata": {"case": SECRET}}).raise_for_status()
+    said = client.say(client.new_session(), SECRET).raise_for_status().json()["user_message"]["id"]
+    client.post(f"/chat/messages/{said}/edit", json={"content": f"{SECRET}!"}).raise_for_status()
+    SessionSummary.objects.get_or_create(user=user, session=session, defaults={"title": SECRET, "snippet": SECRET})
+    fill_missing(limit=1_000)
+    create_import(user=user, file=io.BytesIO(json.dumps({"memory": SECRET}).encode()), name=SECRET, now=now)
+    LoginSession.objects.create(
+        user=user, session_key=SECRET, user_agent=SECRET, address="192.0.2.1", created_at=now, last_used_at=now
+    )
+    assert Work.objects.filter(user=user).exists()
+    return world
 
 
 def dump(user: User) -> dict[str, list[dict[str, Any]]]:

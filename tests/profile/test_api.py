@@ -84,20 +84,12 @@ def test_what_get_answered_can_be_sent_back(client: APIClient, user: User) -> No
 
 
 @pytest.mark.spec("U1")
-@pytest.mark.parametrize("method", ["put", "patch"])
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        ({"reply_stile": "short"}, 400, "reply_stile"),
-        ({"background": "字" * 2001}, 413, "background"),
-    ],
-)
-def test_a_bad_body_changes_nothing(client: APIClient, method: str, body: Any, status: int, field: str) -> None:
+def test_a_bad_body_changes_nothing(client: APIClient) -> None:
     before = client.put("/profile", {"background": "律师"}).json()
-    response = getattr(client, method)("/profile", body)
-    assert response.status_code == status
-    assert response.json()["error"]["code"] == {400: "invalid", 413: "too_large"}[status]
-    assert field in response.json()["error"]["fields"]
+    for method in (client.put, client.patch):
+        response = method("/profile", {"reply_stile": "short"})
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
+        assert "reply_stile" in response.json()["error"]["fields"]
     assert client.get("/profile").json() == before
 
 

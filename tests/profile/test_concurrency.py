@@ -62,13 +62,6 @@ def test_versions_have_no_gap_and_no_section_is_lost() -> None:
     assert UserProfile.objects.filter(user=user).count() == 1
 
 
-@pytest.mark.spec("U3")
-def test_the_same_at_once_is_one_version() -> None:
-    user = UserFactory()
-    run_together([lambda: update_profile(user=user, changes={"background": "律师"}, now=NOW)] * WRITERS)
-    assert [row.version for row in list_versions(user)] == [1]
-
-
 @pytest.mark.spec("U1")
 def test_of_several_who_save_the_section_they_opened_together_one_is_first() -> None:
     user = UserFactory()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from apps.conversations.models import Session
 from apps.conversations.rounds import close_round, open_round
+from apps.summaries.services import prepare_summaries, store_summaries
 from tests.support.factories import SessionFactory
+from tests.support.scripted_model import MODEL, ScriptedModel
 
 Say = Callable[..., None]
+ANSWER = json.dumps({"title": "租房", "snippet": "谈了租房。", "summary": "用户谈了租房的事。"}, ensure_ascii=False)
 
 
 @pytest.fixture
@@ -41,3 +46,17 @@ def say() -> Say:
             close_round(opened=opened, reply=reply, emotion=None, now=now)
 
     return say
+
+
+@pytest.fixture
+def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
+    """A model server that answers every request for a summary with `ANSWER`."""
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", MODEL
+    scripted_model.default = lambda _request: ANSWER
+    return scripted_model
+
+
+def summarize(session: Session) -> None:
+    """What a worker does for the session."""
+    prepared = prepare_summaries(user=session.user, session_id=session.id)
+    store_summaries(user=session.user, prepared=prepared, now=timezone.now())

@@ -71,35 +71,27 @@ def run_beside(first: Callable[[], Any], second: Callable[[], Any], *, after: Ev
 
 
 @pytest.mark.spec("L7")
-def test_undoing_beside_deleting_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("whole_session", [False, True])
+def test_undoing_beside_deleting(monkeypatch: pytest.MonkeyPatch, whole_session: bool) -> None:
     session = SessionFactory()
     summary, user = write(session), session.user
     operation = Change.objects.get().operation
-    reached = stop_until_another_waits(monkeypatch, undo, "_refuse_final")
+
+    def delete() -> None:
+        if whole_session:
+            delete_session(user=user, session_id=session.id)
+        else:
+            delete_session_summary(user=user, summary_id=summary.id, now=NOW)
+
     undone, deleted = run_beside(
         lambda: undo_operation(user=user, operation=operation, now=NOW),
-        lambda: delete_session_summary(user=user, summary_id=summary.id, now=NOW),
-        after=reached,
+        delete,
+        after=stop_until_another_waits(monkeypatch, undo, "_refuse_final"),
     )
-    assert undone is None
+    assert undone is None or (whole_session and isinstance(undone, Conflict | NotFound))
     assert deleted is None or isinstance(deleted, NotFound)  # undoing its creation had deleted it by then
+    assert Session.objects.exists() is not whole_session
     assert not SessionSummary.objects.filter(deleted=False).exists()
-
-
-@pytest.mark.spec("L7")
-def test_undoing_beside_deleting_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = SessionFactory()
-    write(session)
-    operation, user = Change.objects.get().operation, session.user
-    reached = stop_until_another_waits(monkeypatch, undo, "_refuse_final")
-    undone, deleted = run_beside(
-        lambda: undo_operation(user=user, operation=operation, now=NOW),
-        lambda: delete_session(user=user, session_id=session.id),
-        after=reached,
-    )
-    assert undone is None or isinstance(undone, Conflict | NotFound)
-    assert deleted is None
-    assert not Session.objects.exists()
 
 
 @pytest.mark.spec("L6", "W4")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -16,8 +14,8 @@ from apps.conversations.sessions import delete_session
 from apps.core.errors import Conflict, ModelUnavailable
 from apps.core.text.clean import estimate_tokens
 from apps.summaries.services import prepare_summaries, store_summaries
-from tests.summaries.conftest import Say
-from tests.support.factories import SessionFactory, UserFactory
+from tests.summaries.conftest import Say, summarize
+from tests.support.factories import UserFactory
 from tests.support.scripted_model import RecordedRequest, ScriptedModel
 
 pytestmark = pytest.mark.django_db
@@ -26,23 +24,8 @@ STATUTE = "《中华人民共和国民法典》第五百七十七条"
 OTHER_STATUTE = "Article 15 of the GDPR"
 
 
-def summarize(session: Session) -> None:
-    """What a worker does for the session."""
-    prepared = prepare_summaries(user=session.user, session_id=session.id)
-    store_summaries(user=session.user, prepared=prepared, now=timezone.now())
-
-
 def get_summaries(session: Session) -> list[Message]:
     return list(session.messages.filter(role=Role.SUMMARY).order_by("position"))
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    """A model server that answers every request for a summary with the same."""
-    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
-    answer = json.dumps({"title": "租房", "snippet": "谈了租房。", "summary": "用户谈了租房的事。"}, ensure_ascii=False)
-    scripted_model.default = lambda request: answer
-    return scripted_model
 
 
 def get_prompt(request: RecordedRequest) -> str:
@@ -221,25 +204,15 @@ def test_more_than_one_summary_can_take_is_left_for_the_next(session: Session, s
 
 
 @pytest.mark.spec("S3")
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "没有摘要",
-        '{"summary": 3}',
-        '{"summary": "  "}',
-        '{"summary": "切断',
-        "{}",
-        '{"summary": "用户谈了租房。用户决定先发催告函，30日内不付再起诉；证据清单还没整理。"}',
-    ],
-    ids=["no JSON", "no text", "blank", "cut", "empty", "an example of the instructions"],
-)
-def test_an_answer_that_cannot_be_used_stores_nothing(session: Session, say: Say, model: ScriptedModel, answer: str):
+def test_an_answer_that_cannot_be_used_stores_nothing(session: Session, say: Say, model: ScriptedModel) -> None:
     say(session, ["说说租房"] * 11)
     note = '{"title": "租房", "snippet": "谈了租房。"}'
-    model.default = lambda request: answer if request in list_conversation_requests(model) else note
-    with pytest.raises(ModelUnavailable) as caught:
-        summarize(session)
-    assert caught.value.fields["reason"] == "bad_answer"
+    an_example = '{"summary": "用户谈了租房。用户决定先发催告函，30日内不付再起诉；证据清单还没整理。"}'
+    for answer in ("没有摘要", '{"summary": 3}', '{"summary": "  "}', '{"summary": "切断', "{}", an_example):
+        model.default = lambda request, answer=answer: answer if request in list_conversation_requests(model) else note
+        with pytest.raises(ModelUnavailable) as caught:
+            summarize(session)
+        assert caught.value.fields["reason"] == "bad_answer"
     assert get_summaries(session) == []
     assert not session.messages.exclude(summarized_by=None).exists()
 
@@ -275,14 +248,6 @@ def test_nothing_is_stored_for_a_session_that_was_deleted_meanwhile(session: Ses
     assert Message.objects.count() == 0
     summarize(session)
     assert Message.objects.count() == 0
-
-
-@pytest.mark.spec("C7")
-def test_a_temporary_session_is_not_summarised(say: Say, db: None):
-    session = SessionFactory.create(temporary=True)
-    say(session, ["说说租房的合同"] * 11)
-    summarize(session)
-    assert get_summaries(session) == []
 
 
 def test_nobody_gets_the_summary_of_another(session: Session, say: Say):

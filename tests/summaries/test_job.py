@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services.erasure import count_rows, erase_user
 from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.sessions import delete_session, get_session
 from apps.core.db import release_connections
 from apps.core.errors import NotFound
 from apps.extraction import tasks
 from apps.summaries.models import SessionSummary
-from tests.summaries.conftest import Say
+from tests.summaries.conftest import ANSWER, Say
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
@@ -25,23 +23,13 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.long_except(
         "test_a_turn_leaves_the_work_and_the_worker_does_it",
-        "test_nothing_is_written_for_a_person_whose_data_was_erased_meanwhile",
     ),
 ]
-
-ANSWER = json.dumps({"title": "租房", "snippet": "谈了租房。", "summary": "用户谈了租房的事。"}, ensure_ascii=False)
 
 
 @pytest.fixture
 def session(transactional_db: None) -> Session:
     return SessionFactory.create()
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
-    scripted_model.default = lambda request: ANSWER
-    return scripted_model
 
 
 @pytest.fixture
@@ -111,21 +99,6 @@ def test_a_session_deleted_while_the_model_writes_stays_deleted(
     assert (Message.objects.count(), SessionSummary.objects.count(), Work.objects.count()) == (0, 0, 0)
     with pytest.raises(NotFound):
         get_session(session.user, session.id)
-
-
-@pytest.mark.spec("R3", "S4")
-def test_nothing_is_written_for_a_person_whose_data_was_erased_meanwhile(
-    session: Session, say: Say, model: ScriptedModel, worker: ThreadPoolExecutor
-):
-    say(session, ["说说租房的合同"] * 11)
-    gate = Gate()
-    model.script(ANSWER, Reply((gate, ANSWER)))
-    running = run_worker(worker)
-    gate.wait_reached()
-    erase_user(user=session.user)
-    gate.open()
-    running.result(200)
-    assert set(count_rows(session.user).values()) == {0}
 
 
 @pytest.mark.spec("S3")

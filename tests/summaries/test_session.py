@@ -12,7 +12,6 @@ from django.utils import timezone
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Session
 from apps.core.text.clean import estimate_tokens
-from apps.summaries.drafting import PreparedSummaries
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import (
     create_session_summary,
@@ -22,20 +21,11 @@ from apps.summaries.services import (
     store_summaries,
     update_session_summary,
 )
-from tests.summaries.conftest import Say
+from tests.summaries.conftest import Say, summarize
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.django_db
-
-
-def prepare(session: Session) -> PreparedSummaries:
-    return prepare_summaries(user=session.user, session_id=session.id)
-
-
-def summarize(session: Session) -> None:
-    """What a worker does for the session."""
-    store_summaries(user=session.user, prepared=prepare(session), now=timezone.now())
 
 
 def write(session: Session, *, title: str = "我的标题", snippet: str = "我写的。") -> SessionSummary:
@@ -45,14 +35,13 @@ def write(session: Session, *, title: str = "我的标题", snippet: str = "我�
 
 
 @pytest.fixture
-def model(session: Session, scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
+def numbered(session: Session, model: ScriptedModel) -> ScriptedModel:
     """A model server that numbers its summaries; the person wants none of the conversation itself so soon."""
     update_settings(user=session.user, changes={"memory.summary_threshold": 500})
-    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
-    scripted_model.default = lambda request: json.dumps(
-        {"title": f"标题{len(scripted_model.chat_requests)}", "snippet": "摘要。"}, ensure_ascii=False
+    model.default = lambda _request: json.dumps(
+        {"title": f"标题{len(model.chat_requests)}", "snippet": "摘要。"}, ensure_ascii=False
     )
-    return scripted_model
+    return model
 
 
 @pytest.mark.spec("S1")
@@ -75,37 +64,23 @@ def test_it_is_written_after_the_first_reply_in_the_language_spoken(
 
 
 @pytest.mark.spec("S1")
-def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, say: Say, model: ScriptedModel):
-    titles = []
+def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, say: Say, numbered: ScriptedModel):
+    titles, ids = [], set()
     for turn in range(12):
         say(session, [f"问题{turn}"])
         summarize(session)
         titles.append(SessionSummary.objects.get().title)
+        ids.add(SessionSummary.objects.get().id)
     assert titles == ["标题1"] * 5 + ["标题2"] * 5 + ["标题3"] * 2
-    first, second, _third = [request.messages[-1]["content"] for request in model.chat_requests]
+    assert len(ids) == 1
+    first, second, _third = [request.messages[-1]["content"] for request in numbered.chat_requests]
     assert "<earlier_note>" not in first
     assert "标题1" in second
     assert ["问题0" in second, "问题1" in second, "问题5" in second] == [False, True, True]
 
 
 @pytest.mark.spec("S1")
-def test_a_refreshed_summary_is_still_the_same_one(session: Session, say: Say, model: ScriptedModel):
-    say(session, ["一"])
-    summarize(session)
-    summary = SessionSummary.objects.get()
-    say(session, ["二"] * 4)
-    summarize(session)
-    assert len(model.chat_requests) == 1
-    say(session, ["三"])
-    summarize(session)
-    refreshed = SessionSummary.objects.get()
-    assert (refreshed.id, refreshed.title, refreshed.created_at) == (summary.id, "标题2", summary.created_at)
-    assert refreshed.updated_at > summary.updated_at
-    assert refreshed.covered_until == 12
-
-
-@pytest.mark.spec("S1")
-def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: Say, model: ScriptedModel):
+def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: Say, numbered: ScriptedModel):
     other = SessionFactory.create(user=session.user)
     say(session, ["一"])
     summarize(session)
@@ -119,17 +94,17 @@ def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: 
         ("我改的", "摘要。", True),
         ("我的标题", "我写的。", True),
     }
-    assert len(model.chat_requests) == 1
+    assert len(numbered.chat_requests) == 1
 
 
 @pytest.mark.spec("S1")
 @pytest.mark.parametrize("change", ["edit", "delete", "refresh"])
-def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, model: ScriptedModel, change: str):
+def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, numbered: ScriptedModel, change: str):
     say(session, ["一"])
     summarize(session)
     summary = SessionSummary.objects.get()
     say(session, ["二"] * 5)
-    late = prepare(session)
+    late = prepare_summaries(user=session.user, session_id=session.id)
     if change == "edit":
         update_session_summary(
             user=session.user, summary_id=summary.id, changes={"title": "我改的"}, now=timezone.now()
@@ -145,7 +120,7 @@ def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, m
 
 @pytest.mark.spec("S1", "L6")
 def test_one_that_was_deleted_is_not_written_again_from_what_was_said_before(
-    session: Session, say: Say, model: ScriptedModel
+    session: Session, say: Say, numbered: ScriptedModel
 ):
     say(session, ["我的秘密计划"])
     summarize(session)
@@ -154,24 +129,24 @@ def test_one_that_was_deleted_is_not_written_again_from_what_was_said_before(
     assert not SessionSummary.objects.exclude(title="", snippet="").exists()
     say(session, ["别的事"] * 4)
     summarize(session)
-    assert len(model.chat_requests) == 1
+    assert len(numbered.chat_requests) == 1
     say(session, ["又一件事"])
     summarize(session)
     (again,) = SessionSummary.objects.all()
     assert again.id != summary.id
     assert (again.title, again.deleted) == ("标题2", False)
-    prompt = model.chat_requests[-1].messages[-1]["content"]
+    prompt = numbered.chat_requests[-1].messages[-1]["content"]
     assert "秘密" not in prompt
     assert "标题1" not in prompt
 
 
 @pytest.mark.long
 def test_a_long_recording_is_read_from_its_opening_and_its_end_in_a_bounded_prompt(
-    session: Session, say: Say, model: ScriptedModel
+    session: Session, say: Say, numbered: ScriptedModel
 ):
     say(session, ["这是开头的问题。" * 2000, *["中间的话"] * 60, "结尾的问题是什么" * 2000])
     summarize(session)
-    request = model.chat_requests[0]
+    request = numbered.chat_requests[0]
     prompt = "\n".join(message["content"] for message in request.messages)
     assert "这是开头" in prompt
     assert "结尾的问题" in prompt
@@ -179,8 +154,8 @@ def test_a_long_recording_is_read_from_its_opening_and_its_end_in_a_bounded_prom
     assert SessionSummary.objects.get().covered_until == 124
 
 
-def test_a_models_long_words_are_cut(session: Session, say: Say, model: ScriptedModel):
-    model.default = lambda request: json.dumps({"title": "长" * 500, "snippet": "很长的句子。" * 200})
+def test_a_models_long_words_are_cut(session: Session, say: Say, numbered: ScriptedModel):
+    numbered.default = lambda request: json.dumps({"title": "长" * 500, "snippet": "很长的句子。" * 200})
     say(session, ["一"])
     summarize(session)
     summary = SessionSummary.objects.get()
@@ -221,13 +196,13 @@ def test_a_temporary_session_has_none_and_is_in_nobodys_list(say: Say, db: None)
 
 @pytest.mark.spec("S1")
 def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
-    session: Session, say: Say, model: ScriptedModel
+    session: Session, say: Say, numbered: ScriptedModel
 ):
     def get_title() -> str:
         return Session.objects.get(id=session.id).title
 
     def talk(title: str, count: int = 1) -> None:
-        model.default = lambda _request: json.dumps({"title": title, "snippet": "摘要。"}, ensure_ascii=False)
+        numbered.default = lambda _request: json.dumps({"title": title, "snippet": "摘要。"}, ensure_ascii=False)
         say(session, ["好"] * count)
         summarize(session)
 
@@ -247,14 +222,14 @@ def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
     "echo", ["<memories>\nLives in Oslo\n</memories>", "<user-context>Lives in Oslo</user-context>"]
 )
 def test_what_another_memory_put_into_a_message_is_in_no_summary(
-    session: Session, say: Say, model: ScriptedModel, echo: str
+    session: Session, say: Say, numbered: ScriptedModel, echo: str
 ):
     say(session, [f"{echo}\nWhich gloves?"] * 3)
     update_settings(user=session.user, changes={"memory.summary_threshold": 4})
     written = {"title": "Gloves", "snippet": "About gloves.", "summary": "The user asks about gloves."}
-    model.default = lambda _request: json.dumps(written)
+    numbered.default = lambda _request: json.dumps(written)
     summarize(session)
-    assert len(model.chat_requests) == 2
-    for request in model.chat_requests:
+    assert len(numbered.chat_requests) == 2
+    for request in numbered.chat_requests:
         assert "Which gloves?" in request.messages[-1]["content"]
         assert "Oslo" not in request.messages[-1]["content"]

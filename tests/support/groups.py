@@ -1,12 +1,10 @@
 """Run the groups of the suite beside each other: ``python -m tests.support.groups [--long] [--group NAME]``.
 
 Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
-disturb other tests. Beside the unit tests run the others, one after the other: so they use the time in which one of
-them waits, a browser is installed meanwhile, and no test waits for more neighbours than it must.
-The group of other people's programs runs by name only (`make test-clients`). Lines are printed as they come, with the
-group's name before them; what a group that failed printed of its failures is repeated at the end, and the names of the
-tests that failed, or passed only when they ran again, once more, last of all: where a reader and a log that keeps only
-its end find them. The exit status is 1 if any group failed.
+disturb other tests. Beside the unit tests run the others, one after the other. The group of other people's programs
+runs by name only (`make test-clients`). Lines are printed as they come, with the group's name before them; the end of
+what a group that failed printed is repeated, and the names of tests that failed or ran again, last of all. The exit
+status is 1 if any group failed.
 """
 
 from __future__ import annotations
@@ -29,14 +27,10 @@ FOLDERS = {"e2e": "tests/e2e", "llm": "tests/llm", "clients": "tests/clients"}
 """The folders of the groups whose tests stand apart from the others, and have the group's name as a marker."""
 
 GROUPS = ("e2e", "llm", "unit")
-"""The groups that run by default."""
+"""The groups that run by default; "clients" installs other people's programs, and runs by name."""
 
 AFTER = {"llm": "e2e"}
 """Groups that begin when another has ended: its tests keep a processor busy, and unit tests take longest anyway."""
-
-NAMED_GROUPS = (*GROUPS, "clients")
-"""All groups: also the one whose tests install other people's programs."""
-
 
 REPEATED_LINES = 150
 """How much of the end of a group that failed is printed again; pytest's list of failures stands last in it."""
@@ -84,13 +78,6 @@ class Group:
         """Return when it has ended."""
         self._thread.join()
 
-    def repeat_failure(self) -> None:
-        """Print the last lines again if it failed."""
-        if self.status:
-            print(f"{self.name:>4} | its last lines again:")
-            for line in self.last_lines:
-                print(f"{self.name:>4} | {line}", end="")
-
     def _run(self) -> None:
         if self._after is not None:
             self._after.wait()
@@ -114,7 +101,7 @@ class Group:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--group", choices=NAMED_GROUPS, help="run this one alone")
+    parser.add_argument("--group", choices=(*GROUPS, *FOLDERS), help="run this one alone")
     parser.add_argument("--long", action="store_true", help="run the tests marked long, and only those")
     parser.add_argument("--workers", default="auto", help="processes of the unit tests (default: one for each core)")
     options = parser.parse_args()
@@ -127,15 +114,14 @@ def main() -> None:
     groups = list(started.values())
     for group in groups:
         group.wait()
-    if len(groups) > 1:
-        for group in groups:
-            group.repeat_failure()
     for group in groups:
-        outcome = "passed" if group.status == 0 else "FAILED"
-        print(f"{group.name:>4} | {outcome} in {group.seconds:.0f} s")
+        if group.status and len(groups) > 1:
+            print(
+                "".join(f"{group.name:>4} | {line}" for line in ("its last lines again:\n", *group.last_lines)), end=""
+            )
     for group in groups:
-        for test in group.listed:
-            print(f"{group.name:>4} | {test}")
+        print(f"{group.name:>4} | {'FAILED' if group.status else 'passed'} in {group.seconds:.0f} s")
+        print("".join(f"{group.name:>4} | {test}\n" for test in group.listed), end="")
     sys.exit(1 if any(group.status for group in groups) else 0)
 
 

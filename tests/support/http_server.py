@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -18,10 +20,6 @@ from uvicorn.config import LoopFactoryType
 
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
-from tests.support.sse import Event, read_events
-
-__all__ = ["ApiClient", "Event", "HttpServer", "read_events"]
-
 
 SERVER_THREAD = "http-server"
 """The thread in which the event loop of `HttpServer` runs."""
@@ -107,6 +105,27 @@ class ApiClient(httpx2.Client):
         with self.stream("POST", path, json=body, headers=headers) as response:
             assert response.headers["content-type"].startswith("text/event-stream"), response.read()
             return list(read_events(response.iter_lines()))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    name: str
+    data: Any
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Parse server-sent events; comments are skipped."""
+    name, data = "message", ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            data += line.removeprefix("data: ")
+        elif not line and data:
+            yield Event(name, json.loads(data))
+            name, data = "message", ""
 
 
 @pytest.fixture(scope="session")

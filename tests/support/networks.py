@@ -45,43 +45,28 @@ class Host:
 
     def start(self, name: str, command: Sequence[str | Path], *, environment: Mapping[str, str]) -> None:
         """Start a process under a name of its own, as this host's account; its output goes to a log."""
-        log = self.folder / f"{name}.log"
-
-        def run() -> subprocess.Popen[bytes]:
-            with log.open("ab") as output:
-                return spawn(
-                    command,
-                    death_signal=signal.SIGKILL,
-                    account=self.account,
-                    reach=PROJECT / "apps",
-                    cwd=PROJECT,
-                    env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **environment},
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                )
-
-        self.processes[name] = self._thread.submit(run).result()
+        with (self.folder / f"{name}.log").open("ab") as output:
+            self.processes[name] = self._thread.submit(self._spawn, command, environment, output).result()
 
     def run(
         self, command: Sequence[str | Path], *, environment: Mapping[str, str], timeout: float = 180
     ) -> tuple[int, str]:
         """Run a program to its end, as this host's account; return its status and what it printed."""
+        process = self._thread.submit(self._spawn, command, environment, subprocess.PIPE).result()
+        output, _ = process.communicate(timeout=timeout)
+        return process.returncode, output.decode(errors="replace")
 
-        def run() -> tuple[int, str]:
-            process = spawn(
-                command,
-                death_signal=signal.SIGKILL,
-                account=self.account,
-                reach=PROJECT / "apps",
-                cwd=PROJECT,
-                env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **environment},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-            output, _ = process.communicate(timeout=timeout)
-            return process.returncode, output.decode(errors="replace")
-
-        return self._thread.submit(run).result()
+    def _spawn(self, command: Sequence[str | Path], environment: Mapping[str, str], output: Any) -> Any:
+        return spawn(
+            command,
+            death_signal=signal.SIGKILL,
+            account=self.account,
+            reach=PROJECT / "apps",
+            cwd=PROJECT,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
 
     def kill(self, name: str) -> None:
         """Kill a process with all that it started, and wait until it is gone."""
@@ -139,16 +124,6 @@ def list_family(pid: int) -> list[int]:
             continue
         family += [int(child) for text in children for child in text.split()]
     return family
-
-
-def read_cpu_seconds(pid: int) -> float:
-    """The processor time that a process, its descendants, and those of them that have ended have taken."""
-    total = 0
-    for member in list_family(pid):
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
-            total += sum(map(int, fields[11:15]))
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 def _list_tasks(pid: int) -> list[str]:

@@ -67,17 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SpecRecorder(results), "spec-recorder")
 
 
-def find_problems(*, known: Collection[str], not_yet: Collection[str], outcomes: Outcomes) -> list[str]:
-    """What is wrong, a sentence each: an ID neither proven nor listed as not yet, both, unknown, or not passing."""
-    problems = []
-    for name in sorted({*known, *not_yet, *outcomes}):
+def find_problems(known: Collection[str], outcomes: Outcomes) -> list[str]:
+    """What is wrong, a sentence each: an ID that is unknown, not proven, or not passing."""
+    problems = [f"{name} is not in docs/requirements.toml." for name in sorted({*outcomes} - {*known})]
+    for name in known:
         tests = outcomes.get(name, {})
-        if name not in known:
-            problems.append(f"{name} is not in docs/requirements.toml.")
-        elif not tests and name not in not_yet:
-            problems.append(f"{name} has no test and is not listed as not yet due.")
-        elif tests and name in not_yet:
-            problems.append(f"{name} has tests, so it has to leave docs/requirements_not_yet.txt.")
+        problems += [] if tests else [f"{name} has no test."]
         problems += [f"{name}: {test} {outcome}." for test, outcome in sorted(tests.items()) if outcome != "passed"]
     return problems
 
@@ -97,8 +92,6 @@ def main() -> None:
         for group in tomllib.loads((_DOCS / "requirements.toml").read_text()).values()
         for name, title in group.items()
     }
-    lines = (_DOCS / "requirements_not_yet.txt").read_text().splitlines()
-    not_yet = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
     files = sorted(Path(sys.argv[1]).glob("*.json"))
     outcomes = merge_outcomes(files)
 
@@ -106,15 +99,15 @@ def main() -> None:
     for name, title in titles.items():
         tests = outcomes.get(name, {})
         proof = "\n".join(f"{outcome}  {test}" for test, outcome in sorted(tests.items()))
-        table.add_row(name, title, proof or ("not yet due" if name in not_yet else "NO TEST"), end_section=True)
+        table.add_row(name, title, proof or "NO TEST", end_section=True)
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
     console.print(table)
 
-    problems = find_problems(known=titles, not_yet=not_yet, outcomes=outcomes)
+    problems = find_problems(titles, outcomes)
     for problem in problems:
         console.print(problem)
     proven = sum(1 for name in titles if name in outcomes)
-    console.print(f"{len(titles)} requirements: {proven} proven, {len(not_yet)} not yet due, {len(problems)} problems.")
+    console.print(f"{len(titles)} requirements: {proven} proven, {len(problems)} problems.")
     sys.exit(1 if problems else 0)
 
 

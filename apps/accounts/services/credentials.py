@@ -23,7 +23,6 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.tokens import default_token_generator
 from django.core.mail import send_mail
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -118,22 +117,18 @@ def _send_in_background(*, email: str, base_url: str, language: str) -> None:
 def send_now(*, email: str, base_url: str, language: str) -> int:
     """Send the mails and return how many; `OSError` or `SMTPException` where the mail server refuses or is away."""
     sent = 0
+    found = User.objects.filter(email__iexact=email, is_active=True, service=None)
     with translation.override(language):
-        for user in _find_accounts(email):
+        for user in found:
+            # PostgreSQL takes characters for the same that a mail server does not.
+            if user.email.casefold() != email.casefold() or not user.has_usable_password():
+                continue
             link = make_reset_link(user=user, base_url=base_url)
             hours = settings.PASSWORD_RESET_TIMEOUT // 3600
             text = render_to_string("registration/reset_mail.txt", {"user": user, "link": link, "hours": hours})
             subject, _, body = text.partition("\n")
             sent += send_mail(subject, body.lstrip("\n"), None, [user.email])
     return sent
-
-
-def _find_accounts(email: str) -> list[User]:
-    """Return who has exactly this address, whatever its case, and a password to be replaced."""
-    found: QuerySet[User] = User.objects.filter(email__iexact=email, is_active=True, service=None)
-    # PostgreSQL takes characters for the same that a mail server does not.
-    same = [user for user in found if user.email.casefold() == email.casefold()]
-    return [user for user in same if user.has_usable_password()]
 
 
 # The second factor

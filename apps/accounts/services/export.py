@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import IO, Any
 from uuid import UUID, uuid4, uuid5
 
@@ -90,13 +91,8 @@ def answer_export(user: User) -> FileResponse:
 
 
 def _read(table: PersonalTable, user: User) -> Iterator[list[dict[str, Any]]]:
-    portion = []
-    for row in table.rows(user).values(*table.exported).iterator(chunk_size=ROWS_AT_ONCE):
-        portion.append(row)
-        if len(portion) == ROWS_AT_ONCE:
-            yield portion
-            portion = []
-    if portion:
+    rows = table.rows(user).values(*table.exported).iterator(chunk_size=ROWS_AT_ONCE)
+    while portion := list(islice(rows, ROWS_AT_ONCE)):
         yield portion
 
 
@@ -206,7 +202,7 @@ class _Run:
         made = []
         for row in rows:
             try:
-                made.append(self._make(table, self._rename(row)))
+                made.append(self._make(table, _replace(row, self._new_ids) if self._new_ids else row))
             except _UNFIT:
                 self.left_out[table.name] += 1
         made = self._drop_known(table, made)
@@ -236,9 +232,6 @@ class _Run:
         for name, keys in self._keys.items():
             if finish := self.tables[name].finish:
                 finish(self._user, keys, self._now)
-
-    def _rename(self, row: Row) -> Row:
-        return row if not self._new_ids else _replace(row, self._new_ids)
 
     def _make(self, table: PersonalTable, row: Row) -> Any:
         if find_forbidden(dict(row)):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -59,10 +61,17 @@ class OutageLog:
         self._event = event
         self._is_known = False
 
-    def begin(self, error: Exception) -> None:
-        if not self._is_known:
-            logger.warning(self._event, cause=type(error).__name__)
-        self._is_known = True
+    @contextmanager
+    def tolerate(self, *, writes: bool = True) -> Iterator[None]:
+        """Leave the block where the cache cannot be asked. `writes`: that it succeeds shows that all is well again."""
+        try:
+            yield
+        except _CACHE_ERRORS as error:
+            if not self._is_known:
+                logger.warning(self._event, cause=type(error).__name__)
+            self._is_known = True
+        else:
+            self._is_known = self._is_known and not writes
 
     def end(self) -> None:
         self._is_known = False
@@ -102,18 +111,15 @@ def count_request(token: ApiToken, *, now: float | None = None) -> Allowance | N
         return None
     limit, now = parse_limit(token.throttle), time.time() if now is None else now
     period = int(now // limit.seconds)
-    try:
+    with throttle_outage.tolerate():
         count = increase(f"token_requests:{token.pk[:32]}:{period}", kept_seconds=2 * limit.seconds)
-    except _CACHE_ERRORS as error:
-        throttle_outage.begin(error)
-        return None
-    throttle_outage.end()
-    return Allowance(
-        limit=limit,
-        remaining=max(0, limit.requests - count),
-        reset_seconds=max(1, math.ceil((period + 1) * limit.seconds - now)),
-        is_exceeded=count > limit.requests,
-    )
+        return Allowance(
+            limit=limit,
+            remaining=max(0, limit.requests - count),
+            reset_seconds=max(1, math.ceil((period + 1) * limit.seconds - now)),
+            is_exceeded=count > limit.requests,
+        )
+    return None
 
 
 # Guesses at tokens: from an address with many refused ones in a minute, only known ones are looked up. So an address
@@ -139,18 +145,15 @@ def find_wait(*, address: str | None, digest: str = "", door: str = "token", now
     now = time.time() if now is None else now
     period = int(now // GUESSING_PERIOD_SECONDS)
     count = _name_count(door, address, period)
-    try:
+    with guessing_outage.tolerate(writes=False):
         refused = cache.get(count) or 0
         if refused < settings.TOKEN_FAILURES_PER_MINUTE or (digest and cache.get(_name_known(digest))):
             return None
-        if digest:
-            looked_up = increase(f"{count}:looked_up", kept_seconds=2 * GUESSING_PERIOD_SECONDS)
-            if looked_up <= LOOKED_UP_ALL_THE_SAME:
-                return None
-    except _CACHE_ERRORS as error:
-        guessing_outage.begin(error)
-        return None
-    return max(1, math.ceil((period + 1) * GUESSING_PERIOD_SECONDS - now))
+        kept_seconds = 2 * GUESSING_PERIOD_SECONDS
+        if digest and increase(f"{count}:looked_up", kept_seconds=kept_seconds) <= LOOKED_UP_ALL_THE_SAME:
+            return None
+        return max(1, math.ceil((period + 1) * GUESSING_PERIOD_SECONDS - now))
+    return None
 
 
 def count_refusal(*, address: str | None, digest: str = "", door: str = "token", now: float | None = None) -> None:
@@ -158,27 +161,19 @@ def count_refusal(*, address: str | None, digest: str = "", door: str = "token",
     if digest:
         known_tokens.remove(digest)
     period = int((time.time() if now is None else now) // GUESSING_PERIOD_SECONDS)
-    try:
+    with guessing_outage.tolerate():
         increase(_name_count(door, address, period), kept_seconds=2 * GUESSING_PERIOD_SECONDS)
         if digest:
             cache.delete(_name_known(digest))
-    except _CACHE_ERRORS as error:
-        guessing_outage.begin(error)
-    else:
-        guessing_outage.end()
 
 
 def note_valid(digest: str) -> None:
     """Keep in mind that a token is valid; asks the cache once in a while only."""
     if known_tokens.has(digest):
         return
-    try:
+    with guessing_outage.tolerate():
         cache.set(_name_known(digest), 1, KNOWN_SECONDS)
-    except _CACHE_ERRORS as error:
-        guessing_outage.begin(error)
-        return
-    guessing_outage.end()
-    known_tokens.add(digest)
+        known_tokens.add(digest)
 
 
 def _name_count(door: str, address: str | None, period: int) -> str:

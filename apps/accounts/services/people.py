@@ -1,12 +1,8 @@
 """Accounts, their API tokens and settings, and whom a request means (T4).
 
-With a service token the first of these names the end user: header ``X-End-User``, a verified ``X-OpenWebUI-User-Jwt``,
-header ``X-OpenWebUI-User-Id``, and on ``/v1`` the fields ``user`` and ``safety_identifier``. Without one, none does: a
-person cannot become somebody else by a header.
-
-Open WebUI sends its headers with ``ENABLE_FORWARD_USER_INFO_HEADERS``. With ``FORWARD_USER_INFO_HEADER_JWT_SECRET`` the
-JWT takes the place of the plain headers: HS256, claims ``sub`` (the ID), ``email``, ``name``, ``role``, ``iss`` (always
-``open-webui``), ``iat`` and ``exp`` (5 minutes by default).
+Whom a service token's request means, `_read_external_id` says. Without a service token nothing names anybody: a person
+cannot become somebody else by a header. Open WebUI signs its header, if it has a secret, with HS256: claims ``sub``
+(the ID), ``iss`` (always ``open-webui``), ``iat`` and ``exp`` (5 minutes).
 """
 
 from __future__ import annotations

@@ -53,11 +53,6 @@ def read_account(request: HttpRequest) -> User:
     return User.objects.get(pk=cast(User, request.user).pk)
 
 
-def is_noted(session_key: str) -> bool:
-    """Whether this process has noted the session's use in the last minutes; asks nobody."""
-    return noted_sessions.has(session_key)
-
-
 def begin_session(sender: Any, request: HttpRequest | None, user: User, **_kwargs: Any) -> None:
     """Forgive the attempts of who has just logged in, and note the session (a receiver of `user_logged_in`)."""
     if request is not None:

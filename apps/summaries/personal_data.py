@@ -1,8 +1,0 @@
-"""The tables of a person's data in this app (R2, R3)."""
-
-from __future__ import annotations
-
-from apps.accounts.services.personal_data import PersonalTable, register_tables
-from apps.summaries.models import SessionSummary
-
-register_tables(PersonalTable(SessionSummary))
