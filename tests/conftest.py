@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import certifi
 import hypothesis
@@ -16,7 +17,7 @@ from django.utils import translation
 
 from apps.embedded.layout import DataLayout, broker_url, redis_url
 from apps.embedded.servers import get_missing_servers
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import MODEL, ScriptedModel
 from tests.support.servers import copy_cluster, make_data_folder, remove_data_folder, run_servers
 
 pytest_plugins = ["tests.support.http_server", "tests.support.plugin", "tests.support.spec_report"]
@@ -111,3 +112,10 @@ def scripted_model(_scripted_model_server: ScriptedModel) -> Iterator[ScriptedMo
     _scripted_model_server.reset()
     yield _scripted_model_server
     _scripted_model_server.reset()
+
+
+@pytest.fixture
+def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
+    """The scripted model server as the product's chat model, in turns and in the background."""
+    settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "test", scripted_model.base_url, MODEL
+    return scripted_model

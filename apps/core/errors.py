@@ -1,4 +1,4 @@
-"""The errors a caller can cause or must handle, in the one shape the API promises (SPEC, API).
+"""The errors a caller can cause or must handle, in the one shape the API promises.
 
 Services raise these; every door (REST, SSE, page, command) only encodes them. Each carries an HTTP status,
 a stable machine-readable ``code`` and ``fields`` with what the client needs to react.

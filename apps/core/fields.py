@@ -40,17 +40,11 @@ class JSONOnly(BaseContentNegotiation):
         return renderer, renderer.media_type or "application/json"
 
 
-def refuse_too_many_parts(body: bytes) -> None:
-    """Raise `TooLarge` (413) for JSON with more than `MAX_COMMAS`."""
-    if body.count(b",") > MAX_COMMAS:
-        raise TooLarge(f"The body has over {MAX_COMMAS:,} commas.")
-
-
 class StrictJSONParser(BaseParser):
     """Reads a JSON body; refuses what a database or another client could not read back.
 
     400 for malformed JSON, NaN and infinities, U+0000 and lone surrogates; 413 for more than
-    `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes, which Django holds only its own parsers to (SPEC, API), or `MAX_COMMAS`.
+    `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes, which Django holds only its own parsers to, or `MAX_COMMAS`.
     """
 
     media_type = "application/json"
@@ -61,7 +55,8 @@ class StrictJSONParser(BaseParser):
         body = stream.read(limit + 1)
         if len(body) > limit:
             raise TooLarge(f"The body has over {limit:,} bytes.")
-        refuse_too_many_parts(body)
+        if body.count(b",") > MAX_COMMAS:
+            raise TooLarge(f"The body has over {MAX_COMMAS:,} commas.")
         try:
             value = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:

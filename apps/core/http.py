@@ -1,7 +1,7 @@
 """One behaviour for every HTTP door: one error shape, strict parameters, pages of results, and async views.
 
 DRF has no async views; `AsyncAPIView` runs DRF's own authentication, permissions, throttles, validation and error
-handling around async handlers, so that streaming and ordinary endpoints cannot diverge (DESIGN, rule 6).
+handling around async handlers, so that streaming and ordinary endpoints cannot diverge.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ ONE_SHAPE = ErrorShape(
                         "type": "string",
                         "description": "Stable, for programs: `invalid`, `unauthenticated`, `forbidden`, `not_found`, "
                         "`conflict`, `too_large`, `unsupported_media_type`, `import_refused`, `throttled`, "
-                        "`model_unavailable`, `unavailable`, `storage_full`, `moved`. "
+                        "`model_unavailable`, `unavailable`, `storage_full`. "
                         "There may be more in future versions.",
                     },
                     "message": {"type": "string", "description": "One sentence for people."},

@@ -1,14 +1,16 @@
-"""Prompts as the context layers write them, and the model's answer to them."""
+"""Prompts as the context layers write them, the model's answer to them, and tables of sentences, one a line."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
 from apps.offline.model import OfflineModel
 
+_FOLDER = Path(__file__).parent / "sentences"
 FORMAT = ResponseFormat(name="turn_answer", schema={"type": "object"})
 
 
@@ -55,3 +57,14 @@ def _render(body: Any) -> str:
     if isinstance(body, list):
         return "\n".join(json.dumps(line, ensure_ascii=False) for line in body)
     return json.dumps(body, ensure_ascii=False)
+
+
+def read_lines(name: str) -> list[str]:
+    """The sentences of a table, without comments."""
+    lines = (_FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def read_pairs(name: str) -> list[tuple[str, str]]:
+    """The lines of a table of the form ``sentence => expected``."""
+    return [(left.strip(), right.strip()) for left, _, right in (line.partition("=>") for line in read_lines(name))]

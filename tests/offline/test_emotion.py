@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.offline.emotion import Emotion, read_emotion
-from tests.offline.tables import read_pairs
+from tests.offline.prompts import read_pairs
 
 
 @pytest.mark.spec("E1")

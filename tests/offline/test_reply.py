@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from apps.core.llm.types import PromptMessage
-from tests.offline.prompts import ask, remember, reply
-from tests.offline.tables import read_lines
+from tests.offline.prompts import ask, read_lines, remember, reply
 
 QUIET = {"tone": "professional", "max_length": 300, "proactive_question": False, "emoji_allowed": False}
 KNOWN: list[dict[str, Any]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.offline.statements import list_statements
-from tests.offline.tables import read_lines
+from tests.offline.prompts import read_lines
 
 SHARE_KEPT = 0.9
 """Of plain statements, at least. The goal is 0.8; less than this is worth a look."""

@@ -128,7 +128,7 @@ def choose_chat_model(*, asked: str = "", preferred: str = "") -> ChosenModel:
 def get_environment_model() -> ChatModel:
     """Return the model that the environment selects: the remote one if there is a key or a base URL, else the rules.
 
-    Reads ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``CHAT_MODEL``; empty counts as none (SPEC, environment). The
+    Reads ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``CHAT_MODEL``; empty counts as none. The
     same settings give the same object, which keeps its connections. A server calls this once while it starts, so that
     no request waits for the imports.
     """
@@ -210,7 +210,7 @@ def get_embedder_name() -> str:
 
 
 def get_environment_embedder_name() -> str:
-    """Return the name of the embedder that the environment selects (SPEC, environment); loads nothing."""
+    """Return the name of the embedder that the environment selects; loads nothing."""
     name: str = settings.EMBEDDING_MODEL.strip()
     elsewhere = settings.EMBEDDING_BASE_URL.strip() or settings.OPENAI_BASE_URL.strip()
     if not name and settings.OPENAI_API_KEY.strip() and not elsewhere:
