@@ -24,6 +24,12 @@ class Answer:
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
 
+SESSION = {
+    "id": "1", "title": "", "created_at": "2026-11-24T12:00:00Z", "last_active_at": "2026-11-24T12:00:00+08:00",
+    "pinned": False, "archived": False, "temporary": False,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Seen:
     """A request as the server got it."""

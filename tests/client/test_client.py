@@ -180,20 +180,6 @@ def test_a_turn_and_what_it_left(client: Jiyi, model: ScriptedModel):
     assert [change.action for change in undone] == ["undo"]
 
 
-@pytest.mark.spec("C9")
-def test_a_recording_is_stored_once(client: Jiyi):
-    session = client.sessions.create()
-    said = datetime(2024, 5, 1, 12, tzinfo=UTC)
-    past = [
-        {"role": "user", "content": "I have a cat.", "create_time": said},
-        {"role": "assistant", "content": "Nice."},
-    ]
-    assert [client.sessions.record(session.id, past, idempotency_key="import-1") for _again in range(2)] == [2, 2]
-    messages = list(client.sessions.iterate_messages(session.id, limit=1))
-    assert [message.content for message in messages] == ["I have a cat.", "Nice."]
-    assert messages[0].create_time == said
-
-
 @pytest.mark.spec("T4")
 def test_a_service_speaks_for_its_end_users(http_server: HttpServer):
     service = User.objects.create_user("shop")

@@ -10,6 +10,7 @@ import sys
 import time
 import types
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,13 @@ from jiyi import AsyncJiyi, Jiyi
 from jiyi.errors import JiyiError, Unauthenticated
 from jiyi.integrations import _recall
 from jiyi.integrations._recall import Recorder, recall, recall_async
-from tests.client.scripted_server import Answer, ScriptedServer, refuse
+from tests.client.scripted_server import SESSION, Answer, ScriptedServer, refuse
 
-SESSION = {
-    "id": "11111111-1111-4111-8111-111111111111",
-    "title": "",
-    "created_at": "2026-01-01T00:00:00Z",
-    "last_active_at": "2026-01-01T00:00:00Z",
-    "temporary": False,
-    "pinned": False,
-    "archived": False,
-}
 PASSING = [Answer(0), refuse(503, "unavailable"), refuse(500, "error"), refuse(429, "throttled")]
+
+
+def record(client: Jiyi, *, turn: Any = (), key: str | None = None) -> int:
+    return client.sessions.record(SESSION["id"], list(turn), idempotency_key=key)
 
 
 @pytest.fixture
@@ -64,9 +60,7 @@ def test_nothing_is_recalled_from_a_silent_server(silent: str) -> None:
     assert time.monotonic() - started < 20
 
 
-@pytest.mark.parametrize(
-    "answer", [Answer(0), refuse(503, "unavailable"), refuse(500, "error"), refuse(429, "throttled")]
-)
+@pytest.mark.parametrize("answer", PASSING)
 def test_what_passes_costs_the_memories_only(server: ScriptedServer, answer: Answer) -> None:
     server.script(answer)
     with Jiyi(server.url, "token") as client:
@@ -80,22 +74,14 @@ def test_a_wrong_token_is_said_aloud(server: ScriptedServer) -> None:
         recall(client, "Where do I live?", limit=5)
 
 
-@pytest.mark.parametrize(
-    "answer", [Answer(0), refuse(503, "unavailable"), refuse(500, "error"), refuse(429, "throttled")]
-)
+@pytest.mark.parametrize("answer", PASSING)
 def test_what_is_not_recorded_waits_and_keeps_its_order(server: ScriptedServer, answer: Answer) -> None:
-    recorder, said = Recorder(), "11111111-1111-4111-8111-111111111111"
+    recorder = Recorder()
     with Jiyi(server.url, "token") as client:
-        server.script(
-            answer, answer, Answer(202, {"stored": 1}), Answer(202, {"stored": 1}), Answer(202, {"stored": 1})
-        )
+        server.script(answer, answer, *[Answer(202, {"stored": 1})] * 3)
         for text in ("one", "two", "three"):
-            recorder.record(
-                client,
-                lambda client, text=text: client.sessions.record(
-                    said, [{"role": "user", "content": text}], idempotency_key=f"key-{text}"
-                ),
-            )
+            turn = [{"role": "user", "content": text}]
+            recorder.record(client, partial(record, turn=turn, key=f"key-{text}"))
     texts = [json.loads(seen.body)["messages"][0]["content"] for seen in server.seen]
     assert texts == ["one", "one", "one", "two", "three"]
     keys = [seen.headers.get("Idempotency-Key") or seen.headers.get("idempotency-key") for seen in server.seen]
@@ -107,8 +93,8 @@ def test_what_the_server_refuses_does_not_hold_up_the_rest(server: ScriptedServe
     with Jiyi(server.url, "token") as client:
         server.script(refuse(400, "invalid"), Answer(202, {"stored": 1}))
         with pytest.raises(JiyiError):
-            recorder.record(client, lambda client: client.sessions.record(SESSION["id"], []))
-        recorder.record(client, lambda client: client.sessions.record(SESSION["id"], []))
+            recorder.record(client, record)
+        recorder.record(client, record)
     assert len(server.seen) == 2
 
 

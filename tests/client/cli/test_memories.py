@@ -96,18 +96,6 @@ def test_statuses_are_shown(jiyi: Jiyi, client: Client, remembered: dict[str, st
     assert texts == ["喜欢的颜色: 绿色", "allergies: peanuts, shrimp (muted)", "喜欢的颜色: 蓝色 (superseded)"]
 
 
-def test_other_lists(jiyi: Jiyi, client: Client):
-    session = client.sessions.create(title="旅行")
-    summary = client.summaries.create(session_id=session.id, title="Trip", snippet="They plan a trip.")
-    context = client.contexts.create(title="Case", content="Background")
-    assert [row[1:] for row in jiyi("list", "sessions").rows] == [["旅行", session.id]]
-    assert [row[1:] for row in jiyi("list", "summaries").rows] == [["Trip", "They plan a trip.", summary.id]]
-    assert [row[1:] for row in jiyi("list", "contexts").rows] == [["Case", "Background", context.id]]
-    assert jiyi("list", "sessions", "--json").json[0]["title"] == "旅行"
-    assert jiyi("list", "sessions", "--search", "x").code == 2
-    assert jiyi("list", "atomic", "--category", "fact").code == 2
-
-
 def test_a_long_list_is_read_page_by_page(jiyi: Jiyi, client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("jiyi.cli.memories.MAX_PAGE", 2)
     ids = [client.atomic.create(content=f"The user owns {n} chairs.").id for n in range(2, 7)]
