@@ -166,7 +166,7 @@ class GuardedView(APIView):
 
     @property
     def access(self) -> Access:
-        return getattr(settings, self.setting)  # type: ignore[no-any-return]
+        return getattr(settings, self.setting)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         if self.access is Access.CLOSED:
