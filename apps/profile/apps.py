@@ -9,7 +9,7 @@ class ProfileConfig(AppConfig):
     def ready(self) -> None:
         from apps.memory.changes.records import register_kind
         from apps.memory.commands import register_statement_holder
-        from apps.memory.copies import register_copy_holder
+        from apps.memory.deletion import register_copy_holder
         from apps.memory.models import Change
         from apps.profile.history import COPIES, KIND, PROPOSALS, STATEMENTS
 

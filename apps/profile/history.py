@@ -11,10 +11,9 @@ from apps.accounts.models import User
 from apps.core.text.forget_targets import Statement
 from apps.core.text.sentences import split_sentences
 from apps.core.text.traces import Traces
-from apps.memory.changes.records import TrackedKind, forget_history, list_recorded
-from apps.memory.changes.types import ChangeDraft, Snapshot
+from apps.memory.changes.records import ChangeDraft, Snapshot, TrackedKind, forget_history, list_recorded
 from apps.memory.commands import StatementHolder
-from apps.memory.copies import CopyHolder, MemoryCopy
+from apps.memory.deletion import CopyHolder, MemoryCopy
 from apps.memory.models import Change
 from apps.profile.document import (
     TEXT_SECTIONS,

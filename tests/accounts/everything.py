@@ -14,7 +14,7 @@ from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch
 from apps.doors.imports.services import create_import
 from apps.extraction import tasks
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM

@@ -37,7 +37,7 @@ from apps.extraction import tasks
 from apps.extraction.run import extract
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.working.sessions import record_form
+from apps.memory.working import record_form
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump
 from tests.support.answers import answer

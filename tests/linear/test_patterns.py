@@ -36,7 +36,7 @@ MADE_AT_RUN_TIME = {
     "apps.core.text.traces.Traces.__init__": "escaped words of values",
     "apps.core.text.traces._is_cjk": "a constant set, for one character",
     "apps.memory.recall.former.asks_about_past": "words of a data file",
-    "apps.memory.recall.shown._Said._has": "an escaped word",
+    "apps.memory.recall.former._Said._has": "an escaped word",
     "apps.offline.attributes._compile": "constants, which are tried where they are kept",
     "apps.panel.security._find": "constants, for what a browser calls itself, cut to 500 characters",
 }

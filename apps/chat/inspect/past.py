@@ -35,9 +35,9 @@ from apps.core.llm.types import PromptMessage
 from apps.core.text.json_text import readable_text
 from apps.memory import kinds as memory_kinds
 from apps.memory.changes.records import find_states_since
-from apps.memory.contexts.reading import list_contexts, list_entries_at
+from apps.memory.contexts import list_contexts, list_entries_at
 from apps.memory.recall.rounds import cut_round
-from apps.memory.working.sessions import WorkingMemoryState, find_working_state
+from apps.memory.working import WorkingMemoryState, find_working_state
 from apps.profile.document import ProfileSnapshot
 from apps.profile.services import find_profile_then_and_now
 from apps.summaries.services import list_session_summaries

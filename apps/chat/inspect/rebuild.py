@@ -48,8 +48,7 @@ from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.json_text import json_text
 from apps.memory.recall.both import RecalledMemories
-from apps.memory.working.sessions import WorkingMemorySnapshot, find_working_memory
-from apps.memory.working.variables import Variables
+from apps.memory.working import Variables, WorkingMemorySnapshot, find_working_memory
 
 _PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)
 

@@ -29,7 +29,7 @@ from apps.core.text.json_text import readable_text
 from apps.memory import kinds as memory_kinds
 from apps.memory.keyed import Action
 from apps.memory.recall.rounds import cut_round
-from apps.memory.working.sessions import WorkingMemorySnapshot
+from apps.memory.working import WorkingMemorySnapshot
 
 COMPOSED = "composed"
 """The answer of a turn that composed its reply itself: no model was asked (L9)."""

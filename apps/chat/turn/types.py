@@ -17,7 +17,7 @@ from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.core.llm.client import ChosenModel
 from apps.memory.commands import CommandResult
-from apps.memory.working.sessions import WorkingMemorySnapshot
+from apps.memory.working import WorkingMemorySnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from apps.doors.imports.previews import Preview, preview_file
 from apps.doors.imports.services import can_be_undone, get_import, list_imports, list_items
 from apps.doors.imports.types import LeftOut, UnreadableFile
 from apps.doors.models import ImportItem, PastImport
-from apps.memory.transfer.files import ImportRefused
+from apps.memory.import_plan import ImportRefused
 
 operation = partial(describe, tag="Import and export")
 FORMATS = list(registry.FORMATS)

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from apps.conversations.types import RecordedMessage
 from apps.doors.imports.types import Item, Omission, PastConversation, PastMemory, PastProfile
 from apps.doors.models import ImportItem, PastImport
-from apps.memory.transfer.importing import ForeignMemory
+from apps.memory.transfer import ForeignMemory
 
 # Messages of a conversation that are imported in one transaction.
 MESSAGES_TOGETHER = 500

@@ -20,9 +20,14 @@ from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
-from apps.memory.contexts import writing as services
-from apps.memory.contexts.reading import get_context, list_contexts
-from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, MAX_TITLE_CHARACTERS
+from apps.memory import contexts as services
+from apps.memory.contexts import (
+    MAX_AUTHOR_CHARACTERS,
+    MAX_CONTEXT_BYTES,
+    MAX_TITLE_CHARACTERS,
+    get_context,
+    list_contexts,
+)
 from apps.memory.models import ContextEntry, SharedContext
 
 operation = partial(describe, tag="Shared contexts")

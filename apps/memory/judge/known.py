@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.core.text.sentences import split_sentences
 from apps.core.text.tokens import estimate_tokens
 from apps.memory.changes.records import find_written_by_owner
-from apps.memory.judge.endings import list_shown
+from apps.memory.judge.recorder import list_shown
 from apps.memory.judge.types import KnownMemory
 from apps.memory.kinds import ATOMIC
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
@@ -42,14 +42,11 @@ KEYED_ATTRIBUTES = (
 messages are about. In both languages, as neighbours of a half sentence are mostly of its own."""
 
 NEAREST_PER_PROBE = 50
+# Messages and sentences that are searched with: a long pasted text is searched by its beginning and its end.
 MAX_PROBES = 40
-"""Messages and sentences that are searched with: a long pasted text is searched by its beginning and its end."""
 
-MAX_READ = 1_000
-"""Newest atomic memories that are looked at to see whether all of them fit."""
-
-_TOKENS_PER_LINE = 30
-"""What the fields beside a text take in the prompt."""
+MAX_READ = 1_000  # newest atomic memories that are looked at to see whether all of them fit
+_TOKENS_PER_LINE = 30  # what the fields beside a text take in the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +187,11 @@ def _fill(found: Iterable[_Found], budget: int) -> tuple[list[_Found], int]:
     return chosen, budget
 
 
+# Of the similarity at which two texts are said to be about the same. "Tied the knot", "got married": paraphrases are
+# near, not close; what was made up is at right angles. Both measured with the local embedder (0.2: 10 of 12, 2 of 11).
 _SHARE_OF_FLOOR = 0.5
-"""Of the similarity at which two texts are said to be about the same. "Tied the knot", "got married": paraphrases are
-near, not close; what was made up is at right angles. Both measured with the local embedder (0.2: 10 of 12, 2 of 11)."""
 
-_MOST_PARTS = 100
-"""Messages and sentences that are compared."""
+_MOST_PARTS = 100  # messages and sentences that are compared
 
 
 def list_paraphrases(texts: Sequence[str], *, said: Sequence[str]) -> set[str] | None:

@@ -80,7 +80,7 @@ class Said:
     message_id: UUID | None
     session_id: UUID | None
     said_at: datetime
-    text: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,26 @@ class JudgedStatement:
     number: int = 0
     revises: tuple[int, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The content."""
+        return self.content
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """What the verdict names."""
+        return self.verdict.targets
+
+    @property
+    def confidence(self) -> float:
+        """That of the verdict."""
+        return self.verdict.confidence
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends its targets."""
+        return self.verdict.relation is Relation.CONTRADICTS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedOperation:
@@ -115,6 +135,11 @@ class JudgedOperation:
     grounded: bool = True
     confirmed: bool = True
 
+    @property
+    def ends(self) -> bool:
+        """Whether it ends its targets."""
+        return self.operation is not Operation.ADD
+
 
 class Reason(StrEnum):
     """Why a verdict waits for review."""
@@ -126,6 +151,9 @@ class Reason(StrEnum):
     MANY_ENDS = "many_ends"
     UNCONFIRMED = "unconfirmed"
     SET_ASIDE = "set_aside"
+
+
+Judged = JudgedStatement | JudgedOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +219,3 @@ def name_targets(known: Sequence[KnownMemory]) -> list[Target]:
         for memory in known
         if memory.memory_id is not None
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A long-term memory that a verdict names. `text`: as it was shown; `item`: the index of an item of a list.
-
-    `replacement`: what takes the place of the value, or of the item.
-    """
-
-    memory_id: UUID
-    text: str
-    item: int | None = None
-    replacement: str | None = None

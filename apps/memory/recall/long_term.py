@@ -28,14 +28,7 @@ from apps.core.text.index_terms import keyword_query, recall_query
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem, word_parts
 from apps.core.text.segment import is_cjk
-from apps.memory.recall.nearest import (
-    QUERY,
-    NearestStatement,
-    corpus_sql,
-    gate_sql,
-    nearest_parameters,
-    nearest_sql,
-)
+from apps.memory.recall.columns import QUERY, NearestStatement, corpus_sql, gate_sql, nearest_parameters, nearest_sql
 from apps.memory.recall.scoring import rank_candidates
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 from apps.memory.vectors.queries import QueryEmbedding

@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.chat.models import Turn
 from apps.conversations.rounds import record_summary
 from apps.core.llm.blocks import read_block
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC
