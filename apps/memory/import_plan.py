@@ -61,15 +61,6 @@ class Note(StrEnum):
 Reasons = Mapping[str, Sequence[str]]  # why a row cannot be imported: sentences by field, "" for the row as a whole
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRow:
-    """A row of a file as it was read. `given`: the fields that it has, as Python values; `reasons`: what is wrong."""
-
-    number: int
-    given: Mapping[str, Any] = field(default_factory=dict)
-    reasons: Reasons = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class PlannedRow:
     """What becomes of a row.
@@ -183,10 +174,10 @@ def parse_file(data: bytes) -> list[Any]:
     return items
 
 
-def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required: tuple[str, ...]) -> ReadRow:
+def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required: tuple[str, ...]) -> PlannedRow:
     """Return the fields of one object, or what is wrong with them."""
     if not isinstance(item, dict):
-        return ReadRow(number=number, reasons={"": ["This is not an object."]})
+        return PlannedRow(number, RowAction.ERROR, None, {}, reasons={"": ["This is not an object."]})
     given: dict[str, Any] = {}
     reasons: dict[str, list[str]] = {}
     for name, value in item.items():
@@ -201,7 +192,7 @@ def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required:
     for name in required:
         if name not in item:
             reasons[name] = ["This field is missing."]
-    return ReadRow(number=number, given=given, reasons=reasons)
+    return PlannedRow(number, RowAction.ERROR if reasons else RowAction.CREATE, None, given, reasons=reasons)
 
 
 def read_id(value: Any) -> UUID:
@@ -269,7 +260,7 @@ def plan_import(*, user: User, kind: MemoryKind, items: Sequence[Any]) -> Import
 
 
 class _Planner:
-    def __init__(self, *, user: User, kind: MemoryKind, rows: Sequence[ReadRow]) -> None:
+    def __init__(self, *, user: User, kind: MemoryKind, rows: Sequence[PlannedRow]) -> None:
         self._user, self._kind, self._rows = user, kind, rows
         self._mine = kind.model.objects.filter(user=user).defer(*kind.derived)
         others = kind.model.objects.exclude(user=user)
@@ -295,9 +286,9 @@ class _Planner:
         planned = self._refuse(planned, self._find_circles(planned))
         return ImportPlan(tuple(self._refuse(planned, self._find_clashes(planned))))
 
-    def _plan(self, row: ReadRow) -> PlannedRow:
+    def _plan(self, row: PlannedRow) -> PlannedRow:
         if row.reasons:
-            return PlannedRow(number=row.number, action=RowAction.ERROR, id=None, given=row.given, reasons=row.reasons)
+            return row
         given, notes = dict(row.given), []
         asked = given.pop("id", None)
         own_id = self._own_ids.get(asked) if asked else None
@@ -319,9 +310,7 @@ class _Planner:
         _rename_targets(given, self._own_ids)
         memory = self._known.get(own_id) if own_id else None
         before = None if memory is None else _read_values(self._kind, memory)
-        found = PlannedRow(
-            number=row.number, action=RowAction.CREATE, id=own_id, given=given, before=before, notes=tuple(notes)
-        )
+        found = PlannedRow(row.number, RowAction.CREATE, own_id, given, before, notes=tuple(notes))
         if before is not None:
             found = replace(found, action=RowAction.UPDATE if found.changed else RowAction.SKIP)
         final = _final(found)

@@ -67,14 +67,16 @@ def import_memories(
     if plan.errors:
         raise ImportRefused("Nothing was imported because some rows are invalid.", plan=plan)
     created, updated = _make(user, kind, plan, now=now), _change(user, kind, plan, now=now)
-    _write(user, kind, created=created, updated=[memory for memory, _before, _row in updated])
-    befores = [(memory, None) for memory in created] + [(memory, before) for memory, before, _row in updated]
+    changed = [memory for memory, _before, _row in updated]
+    _write(user, kind, created=created, updated=changed)
+    befores, written = {memory.id: before for memory, before, _row in updated}, [*created, *changed]
     drafts = [
-        kind.draft(memory, action=Change.Action.IMPORT, before=before, group=_OPERATION, operation=operation)
-        for memory, before in befores
+        kind.draft(
+            memory, action=Change.Action.IMPORT, before=befores.get(memory.id), group=_OPERATION, operation=operation
+        )
+        for memory in written
     ]
     operations = record_changes(user=user, changes=drafts, now=now)
-    written = [*created, *(memory for memory, _before, _row in updated)]
     current = [memory for memory in written if memory.status in CURRENT]
     clear_tombstones(user=user, digests={digest for memory in current for digest in kind.digests(user, vars(memory))})
     rewritten = [memory for memory, _before, row in updated if not set(kind.texts).isdisjoint(row.changed)]

@@ -18,7 +18,6 @@ from apps.memory.entries import Ledger
 from apps.memory.judge.types import (
     JudgedOperation,
     JudgedStatement,
-    KnownMemory,
     Operation,
     PendingVerdict,
     Reason,
@@ -26,7 +25,6 @@ from apps.memory.judge.types import (
     Said,
     Target,
     Verdict,
-    name_targets,
 )
 from apps.memory.keyed import Action, Decision, Mode, apply_mode
 from apps.memory.kinds import ATOMIC
@@ -89,17 +87,15 @@ class AtomicRecorder:
         for row in self._find(targets):
             self._end(row, by=None)
 
-    def hold(self, judged: JudgedStatement | JudgedOperation, reason: Reason, *, known: Sequence[KnownMemory]) -> None:
+    def hold(self, judged: JudgedStatement | JudgedOperation, reason: Reason, *, targets: Sequence[Target]) -> None:
         """Let a statement or an operation wait for review, with what it would do."""
         if isinstance(judged, JudgedStatement):
             verdict, statement = judged.verdict, judged
-            proposal = PendingVerdict(
-                reason, verdict.relation, name_targets(known), left=verdict.left, merged=verdict.merged
-            )
+            proposal = PendingVerdict(reason, verdict.relation, targets, left=verdict.left, merged=verdict.merged)
         else:
             relation = Relation.NEW if judged.operation is Operation.ADD else Relation.CONTRADICTS
             is_memory = judged.operation is not Operation.END
-            proposal = PendingVerdict(reason, relation, name_targets(known), is_memory=is_memory)
+            proposal = PendingVerdict(reason, relation, targets, is_memory=is_memory)
             content = judged.text or cut_at_sentence(judged.source.text.strip(), self._max_length)
             statement = JudgedStatement(content=content, source=judged.source)
         self._insert(statement, status=Status.PENDING, proposal=proposal)

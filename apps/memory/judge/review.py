@@ -14,14 +14,13 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.instructions import is_instruction
 from apps.memory.entries import Ledger
-from apps.memory.judge.recorder import AtomicRecorder, carry_out_long_term
+from apps.memory.judge.recorder import AtomicRecorder, carry_out_long_term, keep_long_term
 from apps.memory.judge.types import PendingVerdict, Reason, Relation, Said, Verdict
 from apps.memory.keyed import Mode, apply_mode
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM, MemoryKind
 from apps.memory.locking import lock_memories
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.tombstones import clear_tombstones
-from apps.memory.types import KindName
 from apps.memory.writer import Writer
 
 _MAX_LENGTH = 32_000  # of a merged content: what its owner accepts may be as long as what they write
@@ -74,21 +73,21 @@ class AtomicAcceptance:
 
 def find_reason(memory: AtomicMemory) -> Reason:
     """Return why a pending memory waits; of one without a record of it what its text and its confidence tell."""
-    proposal = PendingVerdict.from_json(memory.proposal)
-    if proposal is not None:
-        return proposal.reason
-    return Reason.INSTRUCTION if is_instruction(memory.content) else Reason.UNSURE
+    return _read_proposal(memory).reason
+
+
+def _read_proposal(memory: AtomicMemory) -> PendingVerdict:
+    reason = Reason.INSTRUCTION if is_instruction(memory.content) else Reason.UNSURE
+    return PendingVerdict.from_json(memory.proposal) or PendingVerdict(reason)
 
 
 def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
     """Return what accepting this pending memory would do now; changes nothing. Two queries."""
-    proposal = PendingVerdict.from_json(memory.proposal)
+    proposal = _read_proposal(memory)
     recorder = _make_recorder(memory, proposal, writer=Writer(memory.user, now=memory.updated_at))
-    if proposal is None:
-        return AtomicAcceptance(same=recorder.find_same(memory.content))
     ended = [row.content for row in recorder.find_ended(proposal)]
     if proposal.relation is Relation.CONTRADICTS:
-        ended += [target.text for target in proposal.targets if target.kind is KindName.LONG_TERM]
+        ended += [target.text for target in keep_long_term(proposal.targets)]
     return AtomicAcceptance(
         same=recorder.find_same(memory.content) if proposal.is_memory else None,
         ended=ended,
@@ -121,21 +120,17 @@ def accept_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: datetim
 
 
 def _accept_verdict(user: User, memory: AtomicMemory, *, now: datetime) -> None:
-    proposal = PendingVerdict.from_json(memory.proposal)
-    writer = Writer(user, now=now, message_id=memory.message_id)
-    said = Said(message_id=memory.message_id, session_id=memory.session_id, said_at=now, text=memory.content)
-    recorder = _make_recorder(memory, proposal, writer=writer)
-    recorder.accept(memory, proposal or PendingVerdict(Reason.UNSURE))
+    proposal, writer = _read_proposal(memory), Writer(user, now=now, message_id=memory.message_id)
+    _make_recorder(memory, proposal, writer=writer).accept(memory, proposal)
     writer.save()
-    if proposal is not None:
-        carry_out_long_term(
-            user=user,
-            targets=proposal.targets,
-            verdict=Verdict(proposal.relation, left=proposal.left, merged=proposal.merged),
-            said=said,
-            operation=writer.operation,
-            now=now,
-        )
+    carry_out_long_term(
+        user=user,
+        targets=proposal.targets,
+        verdict=Verdict(proposal.relation, left=proposal.left, merged=proposal.merged),
+        said=Said(memory.message_id, memory.session_id, now, memory.content),
+        operation=writer.operation,
+        now=now,
+    )
 
 
 @transaction.atomic
@@ -183,13 +178,9 @@ def list_sent_to_review(user_ids: Collection[int], *, ids: Collection[UUID]) -> 
     return set(changes.values_list("object_id", flat=True))
 
 
-def _make_recorder(memory: AtomicMemory, proposal: PendingVerdict | None, *, writer: Writer) -> AtomicRecorder:
+def _make_recorder(memory: AtomicMemory, proposal: PendingVerdict, *, writer: Writer) -> AtomicRecorder:
     return AtomicRecorder(
-        writer,
-        memory.user,
-        targets=proposal.targets if proposal else (),
-        contents=[memory.content],
-        max_length=_MAX_LENGTH,
+        writer, memory.user, targets=proposal.targets, contents=[memory.content], max_length=_MAX_LENGTH
     )
 
 

@@ -35,22 +35,31 @@ class Operation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownMemory:
+class Target:
+    """A memory that a verdict names. `text`: what it said then; where it says something else now, it is left alone.
+
+    `item`: the index of an item, where the memory is a list.
+    """
+
+    kind: KindName
+    memory_id: UUID
+    text: str
+    item: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMemory(Target):
     """A memory as a judge sees it. `number`: by which a verdict names it, from 1.
 
     `text`: the content of an atomic memory, ``key: value`` of a long-term one. A list stands as one known memory for
-    each of its items, under the same `key`; `item` is the index of that item. `said_at`: when it was said; `event`: the
-    day it is about, if known. `memory_id`: its row. `by_owner`: its owner wrote or edited it by hand.
+    each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, if known.
+    `by_owner`: its owner wrote or edited it by hand.
     """
 
-    number: int
-    kind: KindName
-    text: str
+    number: int = 0
     key: str = ""
     said_at: datetime | None = None
     event: datetime | None = None
-    memory_id: UUID | None = None
-    item: int | None = None
     by_owner: bool = False
 
 
@@ -157,19 +166,6 @@ Judged = JudgedStatement | JudgedOperation
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A memory that a verdict names. `text`: what it said then; where it says something else now, it is left alone.
-
-    `item`: the index of an item, where the memory is a list.
-    """
-
-    kind: KindName
-    memory_id: UUID
-    text: str
-    item: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PendingVerdict:
     """A verdict that waits. `is_memory`: accepting makes the text a memory, or else only carries the verdict out."""
 
@@ -210,12 +206,3 @@ class PendingVerdict:
             merged=stored["merged"],
             is_memory=stored["is_memory"],
         )
-
-
-def name_targets(known: Sequence[KnownMemory]) -> list[Target]:
-    """Return known memories as the targets of a verdict."""
-    return [
-        Target(memory.kind, memory.memory_id, memory.text, memory.item)
-        for memory in known
-        if memory.memory_id is not None
-    ]

@@ -31,7 +31,6 @@ from apps.memory.judge.types import (
     Relation,
     Target,
     Verdict,
-    name_targets,
 )
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Status
@@ -48,8 +47,7 @@ class _Case:
     """A statement or an operation with all that was read and decided of it, once."""
 
     judged: Judged
-    known: Sequence[KnownMemory]
-    targets: Sequence[Target]
+    targets: Sequence[KnownMemory]
     hold: Reason | None
 
 
@@ -93,7 +91,7 @@ def record_verdicts(
             said = case.judged.source
             writer.begin(uuid4(), message_id=said.message_id)
             if case.hold is not None:
-                recorder.hold(case.judged, case.hold, known=case.known)
+                recorder.hold(case.judged, case.hold, targets=case.targets)
             elif isinstance(case.judged, JudgedOperation):
                 _operate(user, recorder, case, case.judged, operation=writer.operation, now=now)
             elif case.judged.verdict.relation is Relation.NEW and says_only(
@@ -184,7 +182,7 @@ def _decide(judged: Sequence[Judged], known: Sequence[KnownMemory], *, threshold
     for one in judged:
         shown = [by_number[number] for number in one.targets]
         many = ends[one.source.message_id] > MAX_ENDS
-        cases.append(_Case(one, shown, name_targets(shown), _find_hold(one, shown, threshold=threshold, many=many)))
+        cases.append(_Case(one, shown, _find_hold(one, shown, threshold=threshold, many=many)))
     return cases
 
 
@@ -210,8 +208,9 @@ def _find_hold(judged: Judged, shown: Sequence[KnownMemory], *, threshold: float
 def _state(
     user: User, recorder: AtomicRecorder, case: _Case, statement: JudgedStatement, *, operation: UUID, now: datetime
 ) -> None:
-    targets, verdict = case.targets, statement.verdict
-    if verdict.relation is Relation.REFINES and any(memory.by_owner for memory in case.known):
+    targets: Sequence[Target] = case.targets
+    verdict = statement.verdict
+    if verdict.relation is Relation.REFINES and any(memory.by_owner for memory in case.targets):
         # What its owner wrote is not rewritten: what is new is stored beside it.
         targets, statement = [], replace(statement, verdict=Verdict(confidence=verdict.confidence))
     recorder.record(statement, targets=targets)
