@@ -178,7 +178,7 @@ def _without_vector_indexes() -> Iterator[None]:
     """Drop the indexes of vectors, which grow slowly row by row, and build them after the block."""
     from django.db import connection
 
-    from apps.memory.vectors.indexing import index_large_collections
+    from apps.memory.vectors.embedders import index_large_collections
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexname, indexdef FROM pg_indexes WHERE strpos(indexdef, ' USING hnsw ') > 0")

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import django
 import numpy as np
@@ -84,7 +83,7 @@ def read_judged(folder: Folder) -> Iterator[Judged]:
                 cosine=vectors @ vector,
                 last_cosine=vectors @ last_vector,
             )
-            features = compute_features(recall, asked, times=asked.list_times(said_at=newest, zone=ZoneInfo("UTC")))
+            features = compute_features(recall, asked, times=asked.list_times(said_at=newest))
             yield Judged(
                 folder=folder.name,
                 fold=fold,

@@ -203,7 +203,7 @@ def create_messages(user: Any, number: int) -> None:
     from django.utils import timezone
 
     from apps.conversations.models import Message, Session
-    from apps.memory.vectors.indexing import index_large_collections
+    from apps.memory.vectors.embedders import index_large_collections
     from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 
     texts = [make_sentence(each) for each in range(number)]

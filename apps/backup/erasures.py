@@ -36,7 +36,7 @@ from apps.conversations.models import Session
 from apps.conversations.sessions import delete_sessions
 from apps.core.errors import NotFound
 from apps.memory.changes.records import Origin, changed_by
-from apps.memory.contexts.writing import delete_context
+from apps.memory.contexts import delete_context
 from apps.memory.deletion import delete_memories
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext

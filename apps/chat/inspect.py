@@ -46,9 +46,9 @@ from apps.core.text.commands import Reading, read_message
 from apps.core.text.sentences import cut_client_blocks
 from apps.memory import kinds as memory_kinds
 from apps.memory.changes.records import find_states_since
-from apps.memory.contexts.reading import list_contexts, list_entries_at
+from apps.memory.contexts import list_contexts, list_entries_at
 from apps.memory.recall.rounds import cut_round
-from apps.memory.working.sessions import WorkingMemoryState, find_working_state
+from apps.memory.working import WorkingMemoryState, find_working_state
 from apps.profile.services import find_profile_then_and_now
 from apps.summaries.services import list_session_summaries
 

@@ -14,8 +14,7 @@ from apps.conversations.models import Session
 from apps.conversations.search import find_in_files, find_messages, find_titled_sessions
 from apps.conversations.types import FoundMessage
 from apps.core.text.search import SearchTerms, cut_excerpt, find_ranges, parse_question, parse_search
-from apps.memory.vectors.queries import QueryEmbedding, start_embedding
-from apps.memory.vectors.search import find_similar_messages
+from apps.memory.vectors.queries import QueryEmbedding, find_similar_messages, start_embedding
 
 # The longest text that is searched for.
 MAX_SEARCH_CHARS = 1_000
@@ -108,9 +107,11 @@ def _find_meaning(
     hits = []
     for similar in find_similar_messages(user=user, embedding=embedding, threshold=threshold, limit=2 * limit):
         if similar.id not in known:
-            excerpt, ranges = cut_excerpt(similar.passage, needles, length=EXCERPT_CHARS)
-            hit = Hit(similar.id, similar.role, similar.create_time, excerpt, ranges, "meaning", similar.similarity)
-            hits.append((similar.session_id, hit))
+            excerpt, ranges = cut_excerpt(similar.content, needles, length=EXCERPT_CHARS)
+            hit = Hit(
+                similar.id, similar.message_type, similar.created_at, excerpt, ranges, "meaning", similar.similarity
+            )
+            hits.append((similar.chat_id, hit))
     return hits
 
 

@@ -19,11 +19,9 @@ from apps.chat.context.read import say_memory
 from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
-from apps.memory.contexts import writing as contexts
-from apps.memory.contexts.reading import get_context
-from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS
-from apps.memory.copies import list_copies
-from apps.memory.deletion import delete_memories
+from apps.memory import contexts
+from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, get_context
+from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, mute_memories, update_memory

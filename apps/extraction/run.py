@@ -33,10 +33,10 @@ from apps.extraction.prompt import (
 from apps.extraction.verdicts import ExtractionInput, confirm_ends, read_operations, read_statements
 from apps.memory.changes.records import Origin, changed_by
 from apps.memory.commands import forget_learned, run_commands
-from apps.memory.contexts.writing import record_context
+from apps.memory.contexts import record_context
 from apps.memory.entries import record_entries
 from apps.memory.judge.known import list_known_memories, list_paraphrases
-from apps.memory.judge.types import JudgedOperation, JudgedStatement, Relation
+from apps.memory.judge.types import JudgedOperation, JudgedStatement, Relation, Said
 from apps.memory.judge.verdicts import record_verdicts
 from apps.memory.keyed import ProposedEntry
 from apps.profile.document import ProposedSection
@@ -116,16 +116,9 @@ def _remember_as_asked(claim: SessionClaim, *, now: datetime) -> None:
     for message in Message.objects.filter(user=claim.user, id__in=recorded).order_by("position"):
         # What a recorded message ends is for the extraction to judge.
         reading = read_message(cut_client_blocks(message.content), before=_list_said_before(message))
-        run_commands(
-            user=claim.user,
-            commands=[command for command in reading.commands if command.kind is CommandKind.REMEMBER],
-            message_id=message.id,
-            session_id=message.session_id,
-            said_at=message.create_time,
-            max_length=settings.atomic_content_max_length,
-            zone=settings.zone,
-            now=now,
-        )
+        commands = [command for command in reading.commands if command.kind is CommandKind.REMEMBER]
+        said = Said(message.id, message.session_id, message.create_time)
+        run_commands(user=claim.user, commands=commands, said=said, settings=settings, now=now)
 
 
 def _list_said_before(message: Message) -> list[str]:

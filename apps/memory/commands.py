@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
 from apps.core.text.clean import json_text, readable_text
 from apps.core.text.commands import Command, CommandKind, Meant, Statement, match_forget_targets, read_commands
 from apps.core.text.fold import normalize_value
@@ -28,8 +29,8 @@ from apps.core.text.instructions import is_instruction
 from apps.core.text.segment import holds_chinese, pieces
 from apps.core.text.sentences import split_sentences
 from apps.core.text.time_expressions import find_times
-from apps.memory.changes.records import changed_by, record_changes
-from apps.memory.changes.types import ChangeDraft
+from apps.memory.changes.records import ChangeDraft, changed_by, record_changes
+from apps.memory.judge.types import Said
 from apps.memory.keyed import list_items
 from apps.memory.kinds import ATOMIC, CURRENT, KINDS, LONG_TERM, MemoryKind, get_kind
 from apps.memory.lifecycle import create_atomic_memories
@@ -104,32 +105,14 @@ def register_statement_holder(kind: str, holder: StatementHolder) -> None:
 
 
 def run_commands(
-    *,
-    user: User,
-    commands: Sequence[Command],
-    message_id: UUID,
-    session_id: UUID,
-    said_at: datetime,
-    max_length: int,
-    zone: ZoneInfo,
-    now: datetime,
+    *, user: User, commands: Sequence[Command], said: Said, settings: MemorySettings, now: datetime
 ) -> list[CommandResult]:
     """Carry out what a message of the person asks to remember and to forget; run again, it does nothing twice."""
     results = []
-    for command, operation in _name_operations(message_id, commands):
+    for command, operation in _name_operations(said.message_id, commands):
         with changed_by(origin=Change.Origin.TURN, actor=user):
             if command.kind is CommandKind.REMEMBER:
-                result = remember_statement(
-                    user=user,
-                    text=command.text,
-                    message_id=message_id,
-                    session_id=session_id,
-                    said_at=said_at,
-                    max_length=max_length,
-                    zone=zone,
-                    operation=operation,
-                    now=now,
-                )
+                result = remember_statement(user, command.text, said, settings, operation=operation, now=now)
             else:
                 result = forget_stated(user=user, command=command, operation=operation, now=now)
         # What may not have been meant for the memory, and matches nothing in it, was not.
@@ -143,9 +126,10 @@ def name_operation(message_id: UUID, name: str) -> UUID:
     return uuid5(message_id, f"command {name}")
 
 
-def _name_operations(message_id: UUID, commands: Iterable[Command]) -> Iterator[tuple[Command, UUID]]:
+def _name_operations(message_id: UUID | None, commands: Iterable[Command]) -> Iterator[tuple[Command, UUID]]:
     """What is to be done, with its operation: by its place among those of its kind."""
     seen = Counter[CommandKind]()
+    assert message_id is not None
     for command in commands:
         if command.kind is not CommandKind.LIST:
             yield command, name_operation(message_id, f"{command.kind} {seen[command.kind]}")
@@ -154,25 +138,16 @@ def _name_operations(message_id: UUID, commands: Iterable[Command]) -> Iterator[
 
 @transaction.atomic
 def remember_statement(
-    *,
-    user: User,
-    text: str,
-    message_id: UUID,
-    session_id: UUID,
-    said_at: datetime,
-    max_length: int,
-    zone: ZoneInfo,
-    operation: UUID,
-    now: datetime,
+    user: User, text: str, said: Said, settings: MemorySettings, *, operation: UUID, now: datetime
 ) -> CommandResult:
     """Keep a sentence word for word as an atomic memory, as its owner asked (L9).
 
-    One of over `max_length` characters becomes several, cut where sentences, else words, end. What reads as an
-    instruction to the system waits for review. What is remembered already stays as it is. What its owner deleted or
-    turned down before they said this may be learned again; since then, it is left out.
+    One that is too long becomes several, cut where sentences, else words, end. What reads as an instruction to the
+    system waits for review. What is remembered already stays as it is. What its owner deleted or turned down before
+    they said this may be learned again; since then, it is left out.
     """
     lock_memories(user)
-    chunks = split_statement(text, limit=max_length)
+    chunks = split_statement(text, limit=settings.atomic_content_max_length)
     status = Status.PENDING if is_instruction(text) else Status.ACTIVE
     normal = {chunk: normalize_value(chunk) for chunk in chunks}
     digests = {chunk: digest_content(user, chunk) for chunk in chunks}
@@ -183,31 +158,19 @@ def remember_statement(
     drafts: list[AtomicDraft] = []
     for chunk in chunks:
         same = [row for row in rows if row.normalized_content == normal[chunk]]
-        held = [row for row in same if row.status in CURRENT]
-        if held:
+        ended = [*(row.updated_at for row in same), *filter(None, [forgotten.get(digests[chunk])])]
+        if held := [row for row in same if row.status in CURRENT]:
             kept.append(held[0])
-        elif (digests[chunk] in forgotten and forgotten[digests[chunk]] >= said_at) or any(
-            row.updated_at >= said_at for row in same
-        ):
-            continue
-        else:
-            start, end = _find_event(chunk, said_at=said_at, zone=zone)
+        elif all(time < said.said_at for time in ended):
+            start, end = _find_event(chunk, said_at=said.said_at, zone=settings.zone)
             drafts.append(
-                AtomicDraft(
-                    content=chunk,
-                    timestamp=said_at,
-                    event_start=start,
-                    event_end=end,
-                    session_id=session_id,
-                    message_id=message_id,
-                    status=status,
-                )
+                AtomicDraft(chunk, (), said.said_at, start, end, said.session_id, said.message_id, status=status)
             )
     clear_tombstones(user=user, digests=[digests[draft.content] for draft in drafts])
     made = create_atomic_memories(user=user, drafts=drafts, now=now, operation=operation) if drafts else []
     rows_of_it = [*kept, *made]
     # A retried turn finds what its first attempt made: that is what this command stored.
-    done = bool(made) or any(row.message_id == message_id for row in kept)
+    done = bool(made) or any(row.message_id == said.message_id for row in kept)
     return CommandResult(
         CommandKind.REMEMBER,
         _name_outcome(rows_of_it, is_new=done),
@@ -262,25 +225,38 @@ class _Known:
     statement: Statement
 
 
-@transaction.atomic
+# What is to end, and the memories that may be meant but stay.
+Chosen = tuple[list[_Known], tuple[UUID, ...]]
+
+
 def forget_stated(*, user: User, command: Command, operation: UUID, now: datetime) -> CommandResult:
     """End what a command plainly means, of every kind: sentences, values, items of lists, lines of the profile (L9).
 
     Not deleted: it is superseded by nothing, in one operation, and comes back when that is undone. It is not learned
     again from what was said before. What only may be meant stays, and is named in the result.
     """
+
+    def choose(known: Sequence[_Known]) -> Chosen:
+        meant = _match(command, known)
+        unclear = dict.fromkeys(row_id for at in meant.unclear if (row_id := known[at].row_id))
+        return [known[at] for at in meant.plain], tuple(unclear)[:_LISTED_UNCLEAR]
+
+    return _forget(user, choose, operation=operation, now=now)
+
+
+@transaction.atomic
+def _forget(
+    user: User, choose: Callable[[Sequence[_Known]], Chosen], *, operation: UUID, now: datetime
+) -> CommandResult:
     lock_memories(user)
     if Change.objects.filter(user=user, operation=operation).exists():
         return describe_forgotten(user=user, operation=operation)
-    known = list(_list_known(user))
-    meant = _match(command, known)
-    unclear = dict.fromkeys(row_id for at in meant.unclear if (row_id := known[at].row_id))
-    if not meant.plain:
-        found = tuple(unclear)[:_LISTED_UNCLEAR]
-        return CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=found)
-    _end(user, [known[at] for at in meant.plain], operation=operation, now=now)
-    result = describe_forgotten(user=user, operation=operation)
-    return replace(result, unclear=tuple(unclear)[:_LISTED_UNCLEAR])
+    ended, unclear = choose(list(_list_known(user)))
+    if not ended:
+        return CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=unclear)
+    with changed_by(origin=Change.Origin.TURN, actor=user):
+        _end(user, ended, operation=operation, now=now)
+    return replace(describe_forgotten(user=user, operation=operation), unclear=unclear)
 
 
 def _match(command: Command, known: Sequence[_Known]) -> Meant:
@@ -310,7 +286,6 @@ def forget_learned(*, user: User, message_id: UUID, text: str, learned_from: Col
                 _end(user, [known[at] for at in meant.plain], operation=uuid4(), now=now)
 
 
-@transaction.atomic
 def forget_chosen(
     *, user: User, memory_ids: Sequence[UUID], said: str, operation: UUID, now: datetime, whole: bool = False
 ) -> CommandResult:
@@ -319,20 +294,17 @@ def forget_chosen(
     IDs of long-term and atomic memories. Unless `whole`, of a list only the items that `said` names end, and all of
     them only where it names their key. What is left out is in the result as unclear.
     """
-    lock_memories(user)
-    if Change.objects.filter(user=user, operation=operation).exists():
-        return replace(describe_forgotten(user=user, operation=operation), said=said)
-    rows: dict[UUID, list[_Known]] = {}
-    for one in _list_known(user):
-        if one.row_id is not None and one.row_id in memory_ids:
-            rows.setdefault(one.row_id, []).append(one)
-    ended = {row_id: parts if whole else _choose_parts(parts, said=said) for row_id, parts in rows.items()}
-    unclear = tuple(row_id for row_id, parts in ended.items() if not parts)
-    if not any(ended.values()):
-        return CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=unclear, said=said)
-    with changed_by(origin=Change.Origin.TURN, actor=user):
-        _end(user, [one for parts in ended.values() for one in parts], operation=operation, now=now)
-    return replace(describe_forgotten(user=user, operation=operation), unclear=unclear, said=said)
+
+    def choose(known: Sequence[_Known]) -> Chosen:
+        rows: dict[UUID, list[_Known]] = {}
+        for one in known:
+            if one.row_id is not None and one.row_id in memory_ids:
+                rows.setdefault(one.row_id, []).append(one)
+        ended = {row_id: parts if whole else _choose_parts(parts, said=said) for row_id, parts in rows.items()}
+        left = tuple(row_id for row_id, parts in ended.items() if not parts)
+        return [one for parts in ended.values() for one in parts], left
+
+    return replace(_forget(user, choose, operation=operation, now=now), said=said)
 
 
 def _choose_parts(parts: Sequence[_Known], *, said: str) -> Sequence[_Known]:
@@ -361,14 +333,14 @@ def _end(user: User, ended: Sequence[_Known], *, operation: UUID, now: datetime)
     parts: dict[str, dict[UUID | None, list[Any]]] = {}
     for one in ended:
         parts.setdefault(one.kind, {}).setdefault(one.row_id, []).append(one.part)
-    writer, gone = Writer(user, now=now), set[str]()
+    writer, gone = Writer(user, now=now, operation=operation), set[str]()
     for kind in KINDS:
         named = parts.pop(kind.name.value, {})
         for row in kind.by_ids(user, [row_id for row_id in named if row_id]).values():
             pieces = kind.split(vars(row))
             left = kind.join([piece for at, piece in enumerate(pieces) if at not in named[row.id]])
             gone |= _digest_ended(user, kind, row, [pieces[at] for at in named[row.id]], is_whole=left is None)
-            writer.rewrite(kind, row, left, operation=operation)
+            writer.rewrite(kind, row, left)
     add_tombstones(user=user, digests=gone, now=now)
     writer.save()
     changes = [change for kind, named in parts.items() for change in _holders[kind].remove(user, named[None], now)]

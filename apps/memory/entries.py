@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -16,6 +16,7 @@ from apps.accounts.models import User
 from apps.conversations.sessions import get_session
 from apps.core.text.fold import normalize_key, spell_value
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
+from apps.memory.judge.types import Said
 from apps.memory.keyed import (
     Action,
     Claim,
@@ -33,7 +34,8 @@ from apps.memory.keyed import (
 from apps.memory.kinds import LONG_TERM
 from apps.memory.locking import lock_memories
 from apps.memory.models import Change, LongTermMemory, Source, Status
-from apps.memory.proposals import (
+from apps.memory.tombstones import clear_tombstones, find_tombstones, keep_learnable
+from apps.memory.validation import (
     Proposal,
     is_first_person,
     is_supported_by,
@@ -41,16 +43,7 @@ from apps.memory.proposals import (
     read_proposal,
     reads_as_instruction,
 )
-from apps.memory.tombstones import clear_tombstones, digest_key, digest_values, find_tombstones, keep_learnable
 from apps.memory.writer import Writer
-
-
-class Origin(NamedTuple):
-    """Where a value was said, as far as that is known."""
-
-    session_id: UUID | None = None
-    message_id: UUID | None = None
-
 
 _STORED = (Status.ACTIVE, Status.PENDING, Status.REJECTED)
 # When what a memory holds was said: its message tells, or, without one, when it was last written.
@@ -99,7 +92,6 @@ class Ledger:
     ) -> None:
         self._user, self._now, self._message_id = user, now, message_id
         self._writer = Writer(user, now=now)
-        self._writer.set_source_message(message_id)
         self._keys = {key: KeyRows(operation or uuid4()) for key in keys}
         self._made: set[UUID] = set()
         self._updates: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
@@ -118,6 +110,12 @@ class Ledger:
         """Return what is stored under a normalised key, changes so far included."""
         return self._keys[key]
 
+    def _begin(self, key: str) -> KeyRows:
+        """Return what is stored under a key that is going to change: the writer writes in its operation from here."""
+        rows = self._keys[key]
+        self._writer.begin(rows.operation, message_id=self._message_id)
+        return rows
+
     def is_stale(self, key: str, *, said_at: datetime) -> bool:
         """Whether the active memory of a normalised key was said after `said_at`.
 
@@ -128,15 +126,16 @@ class Ledger:
             return False
         return rows.said_at is not None and rows.said_at > said_at
 
-    def take(self, proposal: Proposal, *, accept: bool, said_at: datetime, origin: Origin) -> None:
+    def take(self, proposal: Proposal, *, accept: bool, said: Said) -> None:
         """Take up a proposal; what was said before the active memory of its key does not take its place (C9)."""
-        if self.is_stale(proposal.normalized_key, said_at=said_at):
-            self._take_stale(proposal, accept=accept, said_at=said_at, origin=origin)
-        else:
-            self._take(proposal, accept=accept, origin=origin)
-
-    def _take(self, proposal: Proposal, *, accept: bool, origin: Origin) -> None:
-        rows = self._keys[proposal.normalized_key]
+        rows = self._begin(proposal.normalized_key)
+        if rows.active is not None and self.is_stale(proposal.normalized_key, said_at=said.said_at):
+            value = self._keep_of_stale(rows.active, proposal, accept=accept, said=said)
+            if value is None:
+                return
+            # The list as a whole is no older for it.
+            proposal = replace(proposal, value=value)
+            said = Said(rows.active.message_id, rows.active.session_id, said.said_at)
         decision = decide(
             mode=proposal.mode,
             value=proposal.value,
@@ -147,33 +146,25 @@ class Ledger:
         )
         if decision.action is Action.REFRESHED and rows.active is not None:
             # A value said again keeps its key, which may be the owner's own: in a proposal it is the model's label.
-            self.apply(decision, replace(proposal, key=rows.active.key), origin)
-        else:
-            self.apply(decision, proposal, origin)
+            proposal = replace(proposal, key=rows.active.key)
+        self.apply(decision, proposal, said)
         if decision.action not in (Action.IGNORED, Action.PENDING):
             self.settle(proposal.normalized_key, claims=list_claims(mode=proposal.mode, value=proposal.value))
 
-    def _take_stale(self, proposal: Proposal, *, accept: bool, said_at: datetime, origin: Origin) -> None:
-        """Another value is history, items count one by one."""
-        rows = self._keys[proposal.normalized_key]
-        assert rows.active is not None
-        if spell_value(proposal.value) == spell_value(rows.active.value) and proposal.mode is not Mode.REMOVE:
-            self._take(proposal, accept=accept, origin=origin)
-            return
+    def _keep_of_stale(self, active: LongTermMemory, proposal: Proposal, *, accept: bool, said: Said) -> Any:
+        """Return what of a stale value counts still: items one by one; another value does not, it becomes history."""
+        if spell_value(proposal.value) == spell_value(active.value) and proposal.mode is not Mode.REMOVE:
+            return proposal.value
         versions = self._list_versions(proposal.normalized_key)
         if proposal.mode is not Mode.REPLACE:
-            value = drop_stale(mode=proposal.mode, value=proposal.value, said_at=said_at, versions=versions)
-            if value is not None:
-                # The list as a whole is no older for it.
-                origin = Origin(rows.active.session_id, rows.active.message_id)
-                self._take(replace(proposal, value=value), accept=accept, origin=origin)
-            return
+            return drop_stale(mode=proposal.mode, value=proposal.value, said_at=said.said_at, versions=versions)
         is_known = spell_value(proposal.value) in {spell_value(version.value) for version in versions}
         claims = list_claims(mode=proposal.mode, value=proposal.value)
-        if accept and not is_known and not claims <= _list_claims(rows.rejected):
-            memory = self._make(proposal, proposal.value, origin)
-            memory.status, memory.superseded_by = Status.SUPERSEDED, rows.active
-            self._writer.create(LONG_TERM, memory, operation=rows.operation)
+        if accept and not is_known and not claims <= _list_claims(self._keys[proposal.normalized_key].rejected):
+            memory = self._make(proposal, proposal.value, said)
+            memory.status, memory.superseded_by = Status.SUPERSEDED, active
+            self._writer.create(LONG_TERM, memory)
+        return None
 
     def _list_versions(self, key: str) -> list[Version]:
         """The values that a key with an active memory had, as they were said, the active one last."""
@@ -182,12 +173,12 @@ class Ledger:
         found = ended.annotate(said_at=_SAID_AT).order_by("said_at", "created_at", "id").values_list("value", "said_at")
         return [*(Version(*row) for row in found), Version(rows.current, rows.said_at or self._now)]
 
-    def apply(self, decision: Decision, proposal: Proposal, origin: Origin) -> LongTermMemory | None:
+    def apply(self, decision: Decision, proposal: Proposal, said: Said) -> LongTermMemory | None:
         """Carry out a decision about a proposal; return the memory it made, changed or ended.
 
         A memory made by this very ledger is changed in place: entries of one answer for one key become one memory.
         """
-        rows = self._keys[normalize_key(proposal.key)]
+        rows = self._begin(proposal.normalized_key)
         active = rows.active
         match decision.action:
             case Action.IGNORED:
@@ -196,7 +187,7 @@ class Ledger:
                 assert active is not None
                 is_respelled = (proposal.key, decision.value) != (active.key, active.value)
                 action = Change.Action.EDIT if is_respelled else Change.Action.REFRESH
-                with self._writer.change(LONG_TERM, active, action, operation=rows.operation):
+                with self._writer.change(LONG_TERM, active, action):
                     active.confidence = max(active.confidence, proposal.confidence)
                     LONG_TERM.assign(active, {"key": proposal.key, "value": decision.value})
                 return self._report(active, Action.REFRESHED)
@@ -206,24 +197,24 @@ class Ledger:
                 rows.active = None
                 return self._report(active, Action.SUPERSEDED, left=[])
             case Action.SUPERSEDED if active is not None and active.id in self._made:
-                with self._writer.change(LONG_TERM, active, Change.Action.EDIT, operation=rows.operation):
+                with self._writer.change(LONG_TERM, active, Change.Action.EDIT):
                     active.confidence = max(active.confidence, proposal.confidence)
                     LONG_TERM.assign(active, {"value": decision.value})
                 return active
-        memory = self._make(proposal, decision.value, origin)
+        memory = self._make(proposal, decision.value, said)
         if decision.action is Action.PENDING:
             memory.status, memory.mode = Status.PENDING, proposal.mode
             rows.pending.append(memory)
         else:
             self._activate(memory)
-        self._writer.create(LONG_TERM, memory, operation=rows.operation)
+        self._writer.create(LONG_TERM, memory)
         self._made.add(memory.id)
         return self._report(memory, decision.action)
 
-    def _make(self, proposal: Proposal, value: Any, origin: Origin) -> LongTermMemory:
+    def _make(self, proposal: Proposal, value: Any, said: Said) -> LongTermMemory:
         memory = LongTermMemory(
-            session_id=origin.session_id,
-            message_id=origin.message_id,
+            session_id=said.session_id,
+            message_id=said.message_id,
             category=proposal.category,
             confidence=proposal.confidence,
             source=proposal.source,
@@ -243,7 +234,7 @@ class Ledger:
 
     def accept(self, memory_id: UUID, key: str) -> LongTermMemory:
         """Apply what a pending memory of a normalised key proposes; it becomes the active one, or ends with it."""
-        rows = self._keys[key]
+        rows = self._begin(key)
         memory = next(row for row in rows.pending if row.id == memory_id)
         mode = Mode(memory.mode)
         claims = list_claims(mode=mode, value=memory.value)
@@ -254,7 +245,7 @@ class Ledger:
                 self.supersede(row)
             rows.active = None
         else:
-            with self._writer.change(LONG_TERM, memory, Change.Action.ACCEPT, operation=rows.operation):
+            with self._writer.change(LONG_TERM, memory, Change.Action.ACCEPT):
                 LONG_TERM.assign(memory, {"value": result})
                 self._activate(memory)
         self.settle(key, claims=claims)
@@ -273,8 +264,8 @@ class Ledger:
 
     def supersede(self, memory: LongTermMemory, *, by: LongTermMemory | None = None) -> None:
         """End a memory, with nothing in its place where there is no successor."""
-        operation = self._keys[memory.normalized_key].operation
-        self._writer.supersede(LONG_TERM, memory, by=by, operation=operation)
+        self._begin(memory.normalized_key)
+        self._writer.supersede(LONG_TERM, memory, by=by)
 
     def _report(self, memory: LongTermMemory, action: Action, *, left: Any = None) -> LongTermMemory:
         if action is not Action.REFRESHED or memory.id not in self._updates:
@@ -315,7 +306,7 @@ class Ledger:
 def record_entries(
     *,
     user: User,
-    entries: Sequence[ProposedEntry],
+    entries: Sequence[ProposedEntry | Proposal],
     session_id: UUID | None,
     message_id: UUID | None,
     said_at: datetime,
@@ -328,43 +319,18 @@ def record_entries(
     """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
 
     `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
-    by one. Pending: what is less certain than `auto_accept_confidence`, reads as an instruction to the system, is a
-    value in the first person, says nothing beside its key, or is not supported by `said` (`is_supported_by`). `said`:
-    all that the person said there, None where nothing can be compared; `others`: what others said. A key that names the
-    attribute of an active one in other words joins it. What was rejected (L1) or deleted (L6) is left out. What was
-    said before the active memory of its key never supersedes it (`keyed.drop_stale`). Returns what happened; nothing
-    for what was left out or is history.
+    by one; a `Proposal` is valid. Pending: what is less certain than `auto_accept_confidence`, reads as an instruction
+    to the system, is a value in the first person, says nothing beside its key, or is not supported by `said`
+    (`is_supported_by`). `said`: all that the person said there, None where nothing can be compared; `others`: what
+    others said. A key that names the attribute of an active one in other words joins it. What was rejected (L1) or
+    deleted (L6) is left out. What was said before the active memory of its key never supersedes it
+    (`keyed.drop_stale`). Returns what happened; nothing for what was left out or is history.
 
     At most eight queries for any number of entries: lock, tombstones, memories, two updates, insert, audit records, and
     two for the vectors, which workers make where the embedder is elsewhere; none without a valid entry, one more for
     each key of which something later is known, and up to six where atomic memories say what ends.
     """
-    return record_proposals(
-        user=user,
-        proposals=[proposal for entry in entries if (proposal := read_proposal(entry)) is not None],
-        origin=Origin(session_id, message_id),
-        said_at=said_at,
-        message_text=message_text,
-        said=said,
-        others=others,
-        auto_accept_confidence=auto_accept_confidence,
-        now=now,
-    )
-
-
-def record_proposals(
-    *,
-    user: User,
-    proposals: Sequence[Proposal],
-    origin: Origin,
-    said_at: datetime,
-    message_text: str,
-    said: str | None = None,
-    others: str = "",
-    auto_accept_confidence: float,
-    now: datetime,
-) -> list[MemoryUpdate]:
-    """Store valid proposals as `record_entries` does."""
+    proposals = [proposal for entry in entries if (proposal := read_proposal(entry)) is not None]
     if not proposals:
         return []
     with transaction.atomic(savepoint=False):
@@ -373,34 +339,28 @@ def record_proposals(
         if not proposals:
             return []
         same = {proposal.normalized_key: list_same_keys(proposal.normalized_key) for proposal in proposals}
-        ledger = Ledger(user, {*same, *(key for keys in same.values() for key in keys)}, now=now, message_id=origin[1])
+        keys = {*same, *(name for names in same.values() for name in names)}
+        ledger = Ledger(user, keys, now=now, message_id=message_id)
+        source = Said(message_id, session_id, said_at, message_text)
         for proposal in proposals:
             joined = _join_same_key(ledger, proposal, same[proposal.normalized_key])
             is_sure = joined.confidence >= auto_accept_confidence and not _needs_look(joined)
             accept = is_sure and is_supported_by(joined, said=said, others=others)
-            ledger.take(joined, accept=accept, said_at=said_at, origin=origin)
+            ledger.take(joined, accept=accept, said=source)
         return ledger.save(said_at=said_at)
 
 
 def _drop_deleted(user: User, proposals: Sequence[Proposal], *, said_at: datetime, message_text: str) -> list[Proposal]:
-    digests = {
-        digest
-        for proposal in proposals
-        for digest in (digest_key(user, proposal.normalized_key), *digest_values(user, proposal.value))
-    }
-    forgotten = find_tombstones(user, digests)
+    values = [{"key": proposal.key, "value": proposal.value} for proposal in proposals]
+    forgotten = find_tombstones(user, {digest for each in values for digest in LONG_TERM.digests(user, each)})
+    if not forgotten:
+        return list(proposals)
     kept = []
     for proposal in proposals:
         value = proposal.value
         if proposal.mode is not Mode.REMOVE:
             value = keep_learnable(
-                user=user,
-                normalized_key=proposal.normalized_key,
-                key=proposal.key,
-                value=value,
-                said_at=said_at,
-                message_text=message_text,
-                forgotten=forgotten,
+                user, proposal.key, value, said_at=said_at, message_text=message_text, forgotten=forgotten
             )
         if value is not None:
             kept.append(replace(proposal, value=value))
@@ -453,7 +413,7 @@ def create_memory(
     ledger = Ledger(user, [normalized_key], now=now)
     decision = decide(mode=Mode.REPLACE, value=value, current=ledger.get(normalized_key).current, accept=True)
     proposal = Proposal(**values, mode=Mode.REPLACE, normalized_key=normalized_key)
-    memory = ledger.apply(decision, proposal, Origin(session_id))
+    memory = ledger.apply(decision, proposal, Said(None, session_id, now))
     assert memory is not None
     ledger.settle(normalized_key, claims=list_claims(mode=Mode.REPLACE, value=value), rejected=True)
     ledger.save()

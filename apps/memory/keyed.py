@@ -14,7 +14,11 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from apps.core.text.fold import normalize_key, normalize_value, spell_value
+from apps.core.text.attributes import find_attribute
+from apps.core.text.clean import json_text
+from apps.core.text.fold import fold, normalize_key, normalize_value, spell_value
+from apps.core.text.keywords import match_words
+from apps.core.text.segment import drop_pronouns, holds_chinese
 
 
 class Mode(StrEnum):
@@ -69,8 +73,8 @@ class Deleted:
     missing: tuple[UUID, ...] = ()
 
 
+# What a proposal says, to find it among pending and rejected ones: whether it takes away, and the normalised value.
 Claim = tuple[bool, str]
-"""What a proposal says, to find it among pending and rejected ones: whether it takes away, and the normalised value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,16 @@ class Decision:
 def list_items(value: Any) -> list[Any]:
     """The items of a value: of a list its own, anything else is one item."""
     return value if isinstance(value, list) else [value]
+
+
+def list_leaves(value: Any) -> list[str]:
+    """Return each text and number in a value, as a text; true, false and null say nothing."""
+    if isinstance(value, bool) or value is None:
+        return []
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return [leaf for part in parts for leaf in list_leaves(part)]
+    return [json_text(value)]
 
 
 def apply_mode(*, mode: Mode, current: Any, proposed: Any) -> Any:
@@ -241,3 +255,42 @@ def _list_groups() -> dict[str, tuple[str, ...]]:
 def list_same_keys(normalized_key: str) -> list[str]:
     """Return the other normalised keys that name the same attribute."""
     return [key for key in _list_groups().get(normalized_key, ()) if key != normalized_key]
+
+
+# How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time.
+SEGMENTED_CHARACTERS = 2_000
+
+
+def join_text(*, key: str, value: object) -> str:
+    """The text of a memory: its key, and in the next line what its JSON value says."""
+    return f"{key}\n{json_text(value)}"
+
+
+def add_question_words(text: str, *, key: str) -> str:
+    """Return a memory's text with the words that its attribute is asked for with, by which it is found, too (K3)."""
+    attribute = find_attribute(key)
+    return text if attribute is None else "\n".join([text, *attribute.words])
+
+
+def list_words(text: str) -> list[str]:
+    """The distinct words that a memory's text begins with, as `extract_keywords` makes those of a message (K4).
+
+    Segmentation takes several times as long as all the rest of scoring: it is done once, when a memory is written.
+    """
+    return list(dict.fromkeys(match_words(fold(text)[:SEGMENTED_CHARACTERS])))
+
+
+def phrase_memory(*, key: str, value: object) -> str:
+    """A memory as people ask about it and say it, which is what an embedder compares with a message (K9).
+
+    "我的工作是什么？我的工作是老师。" is near to 我是做什么的, which shares no word with it; "工作: 老师" is not, as
+    models are trained on sentences. A known attribute has its own question. docs/retrieval.md has the measurement.
+    """
+    attribute = find_attribute(key)
+    name = " ".join(drop_pronouns(fold(key)).replace("_", " ").split()) or key
+    said = json_text(value)
+    chinese = holds_chinese(name)
+    asked = f"我的{name}是什么？" if chinese else f"What is my {name}? "
+    if attribute is not None:
+        asked = attribute.phrase_question(chinese=chinese) + ("" if chinese else " ")
+    return f"{asked}我的{name}是{said}。" if chinese else f"{asked}My {name} is {said}."

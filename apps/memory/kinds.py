@@ -28,8 +28,8 @@ from apps.core.text.keywords import extract_keywords
 from apps.core.text.search import bm25_terms, index_terms, keyword_query
 from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import split_sentences
-from apps.memory.changes.types import ChangeDraft, Snapshot
-from apps.memory.keyed import list_items
+from apps.memory.changes.records import ChangeDraft, Snapshot
+from apps.memory.keyed import add_question_words, join_text, list_items, list_words, phrase_memory
 from apps.memory.models import (
     SEARCH_FIELDS,
     AtomicEmbedding,
@@ -39,13 +39,11 @@ from apps.memory.models import (
     LongTermMemory,
     Status,
 )
-from apps.memory.text import add_question_words, join_text, list_words, phrase_memory
 from apps.memory.tombstones import digest_content, digest_key, digest_values
 from apps.memory.types import KindName
 from apps.memory.validation import check_atomic, check_long_term, find_event_problem
 
-CURRENT = (Status.ACTIVE, Status.PENDING)
-"""What can be changed. The other statuses are history."""
+CURRENT = (Status.ACTIVE, Status.PENDING)  # what can be changed. The other statuses are history.
 
 _MAX_SEARCH_KEYWORDS = 50
 _STEM_BEGINS = 3  # letters that a word and its stem have in common
@@ -120,9 +118,14 @@ class MemoryKind(ABC):
         return tuple(field.name for field in self.fields if field.tracked)
 
     @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The names of the fields that say what a memory says."""
+        return tuple(field.name for field in self.fields if field.text)
+
+    @cached_property
     def text_columns(self) -> tuple[str, ...]:
         """The text with all that is derived from it: what saves one of these must save them all."""
-        return (*(field.name for field in self.fields if field.text), *self.derived)
+        return (*self.texts, *self.derived)
 
     @cached_property
     def plain_columns(self) -> tuple[str, ...]:
@@ -189,9 +192,9 @@ class MemoryKind(ABC):
 
     # Text
 
-    def get_text(self, memory: Any) -> list[Any]:
+    def get_text(self, memory: Any) -> dict[str, Any]:
         """Return the fields that say what the memory says."""
-        return [getattr(memory, field.name) for field in self.fields if field.text]
+        return {name: getattr(memory, name) for name in self.texts}
 
     def assign(self, memory: Any, values: Mapping[str, Any]) -> bool:
         """Set declared fields of a memory, and what is derived from them; whether it says something else now."""

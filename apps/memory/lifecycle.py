@@ -7,6 +7,7 @@ what models propose: `entries` and `judge.verdicts`; deletion: `deletion`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,22 +15,24 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 
 from apps.accounts.models import User
+from apps.accounts.selectors import get_own_values, get_settings
 from apps.conversations.sessions import get_session
+from apps.core.db import fetch_rows
 from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.core.text.clean import readable_text
 from apps.core.text.fold import normalize_value, spell_value
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.keyed import Mode, apply_mode, list_items
 from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind
-from apps.memory.locking import lock_memories, lock_name
+from apps.memory.locking import lock_all_memories, lock_memories, lock_name
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.tombstones import add_tombstones, clear_tombstones, digest_values
 from apps.memory.types import AtomicDraft
 from apps.memory.validation import MAX_TAGS
 from apps.memory.writer import Writer
 
+# What is stored together is this far apart, so that its order is known: an answer follows its question.
 MOMENT = timedelta(microseconds=1)
-"""What is stored together is this far apart, so that its order is known: an answer follows its question."""
 
 # The lock and the change in one round trip: the rows are locked only once the lock's subquery has returned.
 RECORD_USE = """
@@ -53,40 +56,25 @@ def create_atomic_memories(
     writer = Writer(user, now=now)
     for number, draft in enumerate(drafts):
         at = now + number * MOMENT
-        memory = AtomicMemory(
-            session_id=draft.session_id,
-            message_id=draft.message_id,
-            tags=list(dict.fromkeys(draft.tags)),
-            timestamp=draft.timestamp or at,
-            event_start=draft.event_start,
-            event_end=draft.event_end,
-            status=draft.status,
-        )
-        ATOMIC.assign(memory, {"content": draft.content})
-        writer.create(ATOMIC, memory, operation=operation or uuid4(), at=at)
+        memory = AtomicMemory()
+        given = {"tags": list(dict.fromkeys(draft.tags)), "timestamp": draft.timestamp or at}
+        ATOMIC.assign(memory, asdict(draft) | given)
+        writer.begin(operation or uuid4())
+        writer.create(ATOMIC, memory, at=at)
     return writer.save()
 
 
 @transaction.atomic
 def create_atomic_memory(
-    *,
-    user: User,
-    content: str,
-    now: datetime,
-    tags: Sequence[str] = (),
-    timestamp: datetime | None = None,
-    event_start: datetime | None = None,
-    event_end: datetime | None = None,
-    session_id: UUID | None = None,
+    *, user: User, content: str, now: datetime, session_id: UUID | None = None, **fields: Any
 ) -> tuple[AtomicMemory, bool]:
-    """Store a memory its owner wrote; returns it, and whether it is new.
+    """Store a memory its owner wrote; returns it, and whether it is new. `fields`: others of `ATOMIC.editable`.
 
     An active one with the same content takes the new tags and spelling instead, so that nothing is there twice (A3).
     What was deleted before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and `NotFound` for a
     session that is not theirs.
     """
-    times = {"timestamp": timestamp, "event_start": event_start, "event_end": event_end}
-    values = ATOMIC.clean({"content": content, "tags": tags, **times})
+    values = ATOMIC.clean({"content": content, **fields})
     if session_id is not None:
         get_session(user, session_id)
     lock_memories(user)
@@ -96,10 +84,10 @@ def create_atomic_memory(
         draft = AtomicDraft(**values, session_id=session_id)
         return create_atomic_memories(user=user, drafts=[draft], now=now)[0], True
     respelled = spell_value(values["content"]) != spell_value(same.content)
-    changes = {"tags": list(dict.fromkeys([*same.tags, *values["tags"]]))}
+    changes = {"tags": list(dict.fromkeys([*same.tags, *values.get("tags", ())]))}
     changes |= {"content": values["content"]} if respelled else {}
     writer = Writer(user, now=now)
-    with writer.change(ATOMIC, same, Change.Action.EDIT if respelled else Change.Action.REFRESH, operation=uuid4()):
+    with writer.change(ATOMIC, same, Change.Action.EDIT if respelled else Change.Action.REFRESH):
         ATOMIC.assign(same, changes)
     writer.save()
     return same, False
@@ -130,13 +118,12 @@ def update_memory(
     if memory.status not in CURRENT:
         raise Conflict(f"Only active and pending memories can be changed; this one is {memory.status}.")
     values = kind.clean({name: changes.get(name, getattr(memory, name)) for name in kind.editable})
-    said = kind.get_text(memory)
-    is_rewritten = said != [values[field.name] for field in kind.fields if field.text]
+    is_rewritten = kind.get_text(memory) != {name: values[name] for name in kind.texts}
     if is_rewritten and memory.status == Status.ACTIVE:
         _refuse_taken(kind, user, values, but=[memory.id])
-    writer, operation = Writer(user, now=now), uuid4()
+    writer = Writer(user, now=now)
     before = kind.snapshot(memory)
-    with writer.change(kind, memory, Change.Action.EDIT, operation=operation):
+    with writer.change(kind, memory, Change.Action.EDIT):
         kind.assign(memory, values)
     if is_rewritten:
         clear_tombstones(user=user, digests=kind.digests(user, values))
@@ -144,7 +131,7 @@ def update_memory(
     if kind is LONG_TERM and "value" in changes and memory.status == Status.ACTIVE:
         lost = list_lost(before["value"], memory.value)
         ended = [KeyedValue(before["key"], item, memory.message_id) for item in lost]
-        end_atomic_twins(user, ended, said_at=now, operation=operation, now=now)
+        end_atomic_twins(user, ended, said_at=now, operation=writer.operation, now=now)
     return memory
 
 
@@ -187,9 +174,9 @@ def _change_all(
 ) -> int:
     lock_memories(user)
     memories = list(kind.rows(user).filter(id__in=ids, status__in=CURRENT).exclude(**values))
-    writer, operation = Writer(user, now=now), uuid4()
+    writer = Writer(user, now=now)
     for memory in memories:
-        with writer.change(kind, memory, action, operation=operation):
+        with writer.change(kind, memory, action):
             kind.assign(memory, values)
     writer.save()
     return len(memories)
@@ -231,10 +218,10 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
         raise Conflict("Only active memories can be merged.")
     if kind is ATOMIC:
         _refuse_taken(kind, user, values, but=[kept.id, merged.id])
-    writer, operation = Writer(user, now=now), uuid4()
+    writer = Writer(user, now=now)
     # A merge that changes nothing about the memory kept is one still: the record of the other one says so.
-    writer.supersede(kind, merged, by=kept, operation=operation)
-    with writer.change(kind, kept, Change.Action.MERGE, operation=operation):
+    writer.supersede(kind, merged, by=kept)
+    with writer.change(kind, kept, Change.Action.MERGE):
         is_rewritten = kind.assign(kept, values)
         if kind is LONG_TERM:
             kept.confidence = max(kept.confidence, merged.confidence)
@@ -245,8 +232,7 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
             if kept.event_start is None:
                 kept.event_start, kept.event_end = merged.event_start, merged.event_end
     if is_rewritten:
-        said = {field.name: getattr(kept, field.name) for field in kind.fields if field.text}
-        clear_tombstones(user=user, digests=kind.digests(user, said))
+        clear_tombstones(user=user, digests=kind.digests(user, kind.get_text(kept)))
     writer.save()
     return kept
 
@@ -267,9 +253,9 @@ def supersede_atomic_memory(*, user: User, memory_id: UUID, content: str, now: d
     memory = AtomicMemory(tags=list(old.tags), timestamp=now)
     ATOMIC.assign(memory, values)
     clear_tombstones(user=user, digests=ATOMIC.digests(user, values))
-    writer, operation = Writer(user, now=now), uuid4()
-    writer.create(ATOMIC, memory, operation=operation)
-    writer.supersede(ATOMIC, old, by=memory, operation=operation)
+    writer = Writer(user, now=now)
+    writer.create(ATOMIC, memory)
+    writer.supersede(ATOMIC, old, by=memory)
     writer.save()
     return memory
 
@@ -286,12 +272,12 @@ def restore_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: dateti
     if memory.status in CURRENT:
         raise Conflict("Only a superseded, rejected or evicted memory can be restored.")
     replaced = kind.list_replaced(user, memory)
-    said = {field.name: getattr(memory, field.name) for field in kind.fields if field.text}
+    said = kind.get_text(memory)
     _refuse_taken(kind, user, said, but=[row.id for row in replaced])
-    writer, operation = Writer(user, now=now), uuid4()
+    writer = Writer(user, now=now)
     for row in replaced:
-        writer.supersede(kind, row, by=memory, operation=operation)
-    with writer.change(kind, memory, Change.Action.UNDO, operation=operation):
+        writer.supersede(kind, row, by=memory)
+    with writer.change(kind, memory, Change.Action.UNDO):
         memory.status, memory.superseded_by = Status.ACTIVE, None
         if kind is LONG_TERM:
             memory.mode = Mode.REPLACE
@@ -314,7 +300,7 @@ def remove_item(*, user: User, memory_id: UUID, index: int, text: str, now: date
         raise Conflict("This list was changed in the meantime.")
     left = LONG_TERM.join([item for at, item in enumerate(items) if at != index])
     writer = Writer(user, now=now)
-    writer.rewrite(LONG_TERM, memory, left, operation=uuid4())
+    writer.rewrite(LONG_TERM, memory, left)
     add_tombstones(user=user, digests=digest_values(user, items[index]), now=now)
     writer.save()
 
@@ -327,3 +313,100 @@ def record_use(*, user: User, memory_ids: Collection[UUID], now: datetime) -> No
     if memory_ids:
         with connection.cursor() as cursor:
             cursor.execute(RECORD_USE, {"lock": lock_name(user), "user": user.pk, "ids": list(memory_ids), "now": now})
+
+
+USERS_AT_ONCE = 100
+
+_FIND_USERS = """
+SELECT user_id
+FROM long_term_memory
+LEFT JOIN unnest(%(users)s::bigint[], %(thresholds)s::integer[], %(floors)s::float8[])
+    AS own (user_id, threshold, floor) USING (user_id)
+WHERE status = 'active'
+GROUP BY user_id, own.threshold, own.floor
+HAVING count(*) > COALESCE(own.threshold, %(threshold)s::integer)
+    OR min(confidence) < COALESCE(own.floor, %(floor)s::float8)
+ORDER BY user_id
+"""
+
+
+def _write_snapshot() -> str:
+    """`LONG_TERM.snapshot` of a row, as the database writes it."""
+    tracked = [(field, f"memory.{LONG_TERM.column(field.name).column}") for field in LONG_TERM.fields if field.tracked]
+    always = ", ".join(f"'{field.name}', {column}" for field, column in tracked if not field.if_set)
+    if_set = [
+        f"CASE WHEN {column} THEN jsonb_build_object('{field.name}', {column}) ELSE '{{}}' END"
+        for field, column in tracked
+        if field.if_set
+    ]
+    return " || ".join([f"jsonb_build_object({always})", *if_set])
+
+
+_EVICT = f"""
+WITH ranked AS (
+    SELECT memory.id, confidence, COALESCE(own.threshold, %(threshold)s::integer) AS threshold,
+           COALESCE(own.floor, %(floor)s::float8) AS floor,
+           row_number() OVER (
+               PARTITION BY user_id ORDER BY confidence DESC, last_accessed DESC, created_at DESC, memory.id DESC
+           ) AS place
+    FROM long_term_memory AS memory
+    LEFT JOIN unnest(%(users)s::bigint[], %(thresholds)s::integer[], %(floors)s::float8[])
+        AS own (user_id, threshold, floor) USING (user_id)
+    WHERE status = 'active' AND user_id = ANY (%(over)s)
+), evicted AS (
+    UPDATE long_term_memory AS memory SET status = 'evicted', updated_at = %(now)s
+    FROM ranked WHERE memory.id = ranked.id AND (place > threshold OR ranked.confidence < floor)
+    RETURNING memory.id, user_id, {_write_snapshot()} AS after
+)
+INSERT INTO memory_change (user_id, origin, action, kind, object_id, before, after, operation, created_at)
+SELECT user_id, %(origin)s, %(action)s, %(kind)s, id, after || '{{"status": "active"}}', after, gen_random_uuid(),
+       %(now)s
+FROM evicted
+"""  # noqa: S608 - the only things put in are our own names
+
+
+def evict_memories(*, now: datetime) -> int:
+    """Evict what passes `memory.eviction_threshold` or is below `memory.confidence_floor`; returns how many.
+
+    Of too many the least certain go first, and of equally certain ones those not used the longest. Two statements for
+    each hundred people who have too much, whatever the number of memories.
+    """
+    limits = _read_limits()
+    if limits is None:
+        return 0
+    over = [user_id for (user_id,) in fetch_rows(_FIND_USERS, limits)]
+    return sum(
+        _evict(over[start : start + USERS_AT_ONCE], limits, now=now) for start in range(0, len(over), USERS_AT_ONCE)
+    )
+
+
+@transaction.atomic
+def _evict(users: Sequence[int], limits: dict[str, Any], *, now: datetime) -> int:
+    lock_all_memories(users)
+    values = {
+        **limits,
+        "over": list(users),
+        "now": now,
+        "origin": Change.Origin.LIFE_CYCLE,
+        "action": Change.Action.EVICT,
+        "kind": Change.Kind.LONG_TERM,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_EVICT, values)
+        return int(cursor.rowcount)
+
+
+def _read_limits() -> dict[str, Any] | None:
+    """Return the limits of everybody and of those who set their own; None where nobody has any."""
+    settings = get_settings(None)
+    thresholds, floors = get_own_values("eviction_threshold"), get_own_values("confidence_floor")
+    if settings.eviction_threshold is None and settings.confidence_floor is None and not thresholds and not floors:
+        return None
+    users = sorted(thresholds.keys() | floors.keys())
+    return {
+        "threshold": settings.eviction_threshold,
+        "floor": settings.confidence_floor,
+        "users": users,
+        "thresholds": [thresholds.get(user) for user in users],
+        "floors": [floors.get(user) for user in users],
+    }

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from apps.memory.keyed import Mode
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.working.sessions import WorkingMemorySnapshot
+from apps.memory.working import WorkingMemorySnapshot
 
 TIMESTAMP_HELP = "When it was said."
 EVENT_HELP = "When it happened, or began, if that was said."

@@ -7,17 +7,15 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.core.errors import ModelUnavailable
-from apps.memory import eviction
+from apps.memory import archive, lifecycle
 from apps.memory.vectors import messages as retention
-from apps.memory.vectors.indexing import index_large_collections as put_into_index
+from apps.memory.vectors.embedders import index_large_collections as put_into_index
 from apps.memory.vectors.memories import fill_missing
 from apps.memory.vectors.reembedding import continue_reembedding
-from apps.memory.working import archive
 
 logger = structlog.get_logger(__name__)
 
-SECONDS_AT_ONCE = 20.0
-"""How long changing the embedding model keeps a worker before what waits gets its turn."""
+SECONDS_AT_ONCE = 20.0  # how long changing the embedding model keeps a worker before what waits gets its turn
 
 
 @shared_task
@@ -60,4 +58,4 @@ def apply_retention() -> int:
 @shared_task
 def evict_memories() -> int:
     """Evict long-term memories over their owners' limits (L5)."""
-    return eviction.evict_memories(now=timezone.now())
+    return lifecycle.evict_memories(now=timezone.now())

@@ -14,19 +14,17 @@ from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
 from apps.core.text.clean import json_text
-from apps.core.text.fold import fold_for_search, normalize_value, strip_accents
+from apps.core.text.fold import fold_for_search, normalize_key, normalize_value, strip_accents
 from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.segment import words
 from apps.memory.keyed import list_items
 from apps.memory.models import ForgottenKey
 
-_MIN_VALUE_CHARACTERS = 2
-"""Shorter values (3, 是) are told by too many other memories to be recognised by them."""
+_MIN_VALUE_CHARACTERS = 2  # shorter values (3, 是) are told by too many other memories to be recognised by them
 
 _MAX_WORDS = 50
 
-Said = tuple[str, datetime]
-"""A content, and when it was said."""
+Said = tuple[str, datetime]  # A content, and when it was said
 
 
 def digest_text(user: User, *, kind: str, text: str) -> str:
@@ -94,23 +92,14 @@ def _digest_mentions(user: User, content: str) -> set[str]:
 
 
 def keep_learnable(
-    *,
-    user: User,
-    normalized_key: str,
-    key: str,
-    value: Any,
-    said_at: datetime,
-    message_text: str,
-    forgotten: Mapping[str, datetime],
+    user: User, key: str, value: Any, *, said_at: datetime, message_text: str, forgotten: Mapping[str, datetime]
 ) -> Any:
     """Return what of `value` may be learned, None when nothing may; of a list the items that may.
 
     Of what was deleted: nothing said before that. What was said since must occur in the message itself, as a model
     still sees earlier messages in its window and repeats from them.
     """
-    if not forgotten:
-        return value
-    key_forgotten_at = forgotten.get(digest_key(user, normalized_key))
+    key_forgotten_at = forgotten.get(digest_key(user, normalize_key(key)))
 
     def may_learn(part: Any) -> bool:
         times = [forgotten[digest] for digest in digest_values(user, part) if digest in forgotten]

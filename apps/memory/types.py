@@ -21,7 +21,7 @@ class KindName(StrEnum):
 class Candidate:
     """An active long-term memory that may be relevant, with the fields of L1 that retrieval or its reader needs.
 
-    ``words``: the words of key and value, as they were stored with the memory (`apps.memory.text.list_words`).
+    ``words``: the words of key and value, as they were stored with the memory (`apps.memory.keyed.list_words`).
     """
 
     id: uuid.UUID

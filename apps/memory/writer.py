@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from apps.accounts.models import User
-from apps.memory.changes.records import record_changes
-from apps.memory.changes.types import ChangeDraft, Snapshot
+from apps.memory.changes.records import ChangeDraft, Snapshot, record_changes
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.models import Change, Status
 from apps.memory.vectors.memories import write_vectors
@@ -25,30 +23,32 @@ class Writer:
     is one change.
     """
 
-    def __init__(self, user: User, *, now: datetime) -> None:
+    def __init__(
+        self, user: User, *, now: datetime, operation: UUID | None = None, message_id: UUID | None = None
+    ) -> None:
         self._user, self._now = user, now
-        self._message: UUID | None = None
+        self.operation, self._message = operation or uuid4(), message_id
         self._touched: dict[UUID, tuple[MemoryKind, Any]] = {}
         self._stored: dict[UUID, Mapping[str, Any]] = {}  # of rows that were there: their columns before
         self._rewritten: set[UUID] = set()
         self._changes: dict[tuple[UUID, UUID], ChangeDraft] = {}
 
-    def set_source_message(self, message_id: UUID | None) -> None:
-        """Name the message that causes the changes from here on."""
-        self._message = message_id
+    def begin(self, operation: UUID, *, message_id: UUID | None = None) -> None:
+        """Name the operation that the changes from here on are part of, and the message that causes them."""
+        self.operation, self._message = operation, message_id
 
-    def create(self, kind: MemoryKind, memory: Any, *, operation: UUID, at: datetime | None = None) -> Any:
+    def create(self, kind: MemoryKind, memory: Any, *, at: datetime | None = None) -> Any:
         """Take in a new memory whose fields are set. `at`: when it is stored, if not now."""
         memory.user = self._user
         setattr(memory, kind.made_at, at or self._now)
         memory.updated_at = self._now
         self._touched[memory.id] = kind, memory
         self._rewritten.add(memory.id)
-        self._note(kind, memory, Change.Action.CREATE, before=None, operation=operation)
+        self._note(kind, memory, Change.Action.CREATE, before=None)
         return memory
 
     @contextmanager
-    def change(self, kind: MemoryKind, memory: Any, action: Change.Action, *, operation: UUID) -> Iterator[None]:
+    def change(self, kind: MemoryKind, memory: Any, action: Change.Action) -> Iterator[None]:
         """Note what is done to a memory within the block."""
         before, said = kind.snapshot(memory), json.dumps(kind.get_text(memory))
         if memory.id not in self._touched:
@@ -58,27 +58,21 @@ class Writer:
         self._touched[memory.id] = kind, memory
         if json.dumps(kind.get_text(memory)) != said:  # as JSON: 1 is not true
             self._rewritten.add(memory.id)
-        self._note(kind, memory, action, before=before, operation=operation)
+        self._note(kind, memory, action, before=before)
 
     def supersede(
-        self,
-        kind: MemoryKind,
-        memory: Any,
-        *,
-        by: Any = None,
-        operation: UUID,
-        action: Change.Action = Change.Action.SUPERSEDE,
+        self, kind: MemoryKind, memory: Any, *, by: Any = None, action: Change.Action = Change.Action.SUPERSEDE
     ) -> None:
         """End a memory: nothing else does. `by`: what takes its place, if anything; `action`: what ended it."""
-        with self.change(kind, memory, action, operation=operation):
+        with self.change(kind, memory, action):
             memory.status, memory.superseded_by = Status.SUPERSEDED, by
 
-    def rewrite(self, kind: MemoryKind, memory: Any, values: Mapping[str, Any] | None, *, operation: UUID) -> None:
+    def rewrite(self, kind: MemoryKind, memory: Any, values: Mapping[str, Any] | None) -> None:
         """Leave of a memory only what still holds; None ends it."""
         if values is None:
-            self.supersede(kind, memory, operation=operation)
+            self.supersede(kind, memory)
             return
-        with self.change(kind, memory, Change.Action.EDIT, operation=operation):
+        with self.change(kind, memory, Change.Action.EDIT):
             kind.assign(memory, values)
 
     def save(self) -> list[Any]:
@@ -117,15 +111,14 @@ class Writer:
         if rewritten := [memory for memory in memories if memory.id in self._rewritten]:
             kind.model.objects.bulk_update(rewritten, kind.text_columns, batch_size=500)
 
-    def _note(
-        self, kind: MemoryKind, memory: Any, action: Change.Action, *, before: Snapshot | None, operation: UUID
-    ) -> None:
-        first = self._changes.get((memory.id, operation))
+    def _note(self, kind: MemoryKind, memory: Any, action: Change.Action, *, before: Snapshot | None) -> None:
+        first = self._changes.get((memory.id, self.operation))
         if first is not None:
             before = first.before
             action = Change.Action.CREATE if first.action == Change.Action.CREATE else action
-        draft = kind.draft(memory, action=action, before=before)
-        self._changes[memory.id, operation] = replace(draft, operation=operation, message_id=self._message)
+        self._changes[memory.id, self.operation] = kind.draft(
+            memory, action=action, before=before, operation=self.operation, message_id=self._message
+        )
 
 
 def _read_columns(kind: MemoryKind, memory: Any) -> dict[str, Any]:

@@ -22,8 +22,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
 from apps.core.text.clean import find_forbidden
-from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES
-from apps.memory.contexts.writing import append_entry, create_context, delete_context
+from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, append_entry, create_context, delete_context
 from apps.memory.models import ContextEntry, SharedContext
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast

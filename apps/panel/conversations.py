@@ -28,7 +28,7 @@ from apps.conversations.export import ExportFormat, answer_export
 from apps.conversations.models import Message, MessageStatus, Session
 from apps.conversations.sessions import delete_session, delete_sessions, get_shown_status, rename_session
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.working.sessions import WorkingMemorySnapshot, find_working_memory
+from apps.memory.working import WorkingMemorySnapshot, find_working_memory
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import PanelPage, ReadingPage
 from apps.panel.words import show_value

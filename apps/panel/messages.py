@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Message
 from apps.core.errors import ModelUnavailable
 from apps.memory.models import ConversationEmbedding
-from apps.memory.vectors.search import search_conversations
+from apps.memory.vectors.queries import search_conversations
 from apps.panel.owned import PartAdmin, sees_everybody
 from apps.panel.templatetags.panel import emotion_chip
 

@@ -22,8 +22,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.core.times import end_of_day
 from apps.core.words import word
-from apps.memory.changes.lines import Step
-from apps.memory.changes.timeline import PastMemory, TimelineLine, read_knowledge, read_timeline
+from apps.memory.changes.timeline import PastMemory, Step, TimelineLine, read_knowledge, read_timeline
 from apps.memory.models import Status
 from apps.panel.links import link_memory, link_message, link_page
 from apps.panel.owned import sees_everybody

@@ -23,10 +23,7 @@ from apps.accounts.models import User
 from apps.accounts.services.export import answer_export
 from apps.core.responses import answer_file, answer_written
 from apps.doors.models import PastImport
-from apps.memory.kinds import KINDS_BY_SLUG, LONG_TERM, MemoryKind
-from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.transfer.exporting import export_memories, export_rows
-from apps.memory.transfer.files import (
+from apps.memory.import_plan import (
     Imported,
     ImportPlan,
     ImportRefused,
@@ -34,10 +31,12 @@ from apps.memory.transfer.files import (
     PlanChanged,
     PlannedRow,
     RowAction,
+    plan_import,
     read_upload,
 )
-from apps.memory.transfer.importing import import_memories
-from apps.memory.transfer.planning import plan_import
+from apps.memory.kinds import KINDS_BY_SLUG, LONG_TERM, MemoryKind
+from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.transfer import export_memories, export_rows, import_memories
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage, is_partial, with_toast
 from apps.panel.refusals import translate_reason

@@ -21,8 +21,14 @@ from django.utils.translation import gettext as _
 from apps.accounts.selectors import get_settings, working_ttl
 from apps.core.errors import JiyiError
 from apps.memory.models import WorkingMemory
-from apps.memory.working.sessions import delete_working_memory, update_working_memory
-from apps.memory.working.variables import FORM_PREFIX, Variables, holds_form, measure
+from apps.memory.working import (
+    FORM_PREFIX,
+    Variables,
+    delete_working_memory,
+    holds_form,
+    measure,
+    update_working_memory,
+)
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast
 from apps.panel.refusals import translate_reason

@@ -10,7 +10,7 @@ class ProfileConfig(AppConfig):
         from apps.accounts.services.personal_data import PersonalTable, register_tables
         from apps.memory.changes.records import register_kind
         from apps.memory.commands import register_statement_holder
-        from apps.memory.copies import register_copy_holder
+        from apps.memory.deletion import register_copy_holder
         from apps.memory.models import Change
         from apps.profile.history import COPIES, KIND, PROPOSALS, STATEMENTS
         from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile

@@ -12,8 +12,7 @@ from apps.accounts.models import User
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden, normalize_line_ends
 from apps.core.text.fold import normalize_key
-from apps.memory.changes.records import empty_history, forget_history, list_recorded
-from apps.memory.changes.types import ChangeDraft, Snapshot
+from apps.memory.changes.records import ChangeDraft, Snapshot, empty_history, forget_history, list_recorded
 from apps.memory.models import Change
 from apps.profile.models import ProfileProposal, UserProfile
 

@@ -11,10 +11,9 @@ from apps.accounts.models import User
 from apps.core.text.commands import Statement
 from apps.core.text.grounding import Traces
 from apps.core.text.sentences import split_sentences
-from apps.memory.changes.records import TrackedKind, forget_history, list_recorded
-from apps.memory.changes.types import ChangeDraft, Snapshot
+from apps.memory.changes.records import ChangeDraft, Snapshot, TrackedKind, forget_history, list_recorded
 from apps.memory.commands import StatementHolder
-from apps.memory.copies import CopyHolder, MemoryCopy
+from apps.memory.deletion import CopyHolder, MemoryCopy
 from apps.memory.models import Change
 from apps.profile.document import (
     Document,

@@ -25,8 +25,7 @@ from apps.core.text.clean import clean_text, normalize_line_ends
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
 from apps.core.text.sentences import cut_at_sentence
-from apps.memory.changes.records import forget_history, record_changes
-from apps.memory.changes.types import ChangeDraft, Snapshot
+from apps.memory.changes.records import ChangeDraft, Snapshot, forget_history, record_changes
 from apps.memory.models import Change
 from apps.profile.document import (
     MAX_PENDING_PROPOSALS,

@@ -9,7 +9,7 @@ class SummariesConfig(AppConfig):
     def ready(self) -> None:
         from apps.accounts.services.personal_data import PersonalTable, register_tables
         from apps.memory.changes.records import register_kind
-        from apps.memory.copies import register_copy_holder
+        from apps.memory.deletion import register_copy_holder
         from apps.memory.models import Change
         from apps.summaries.history import COPIES, KIND
         from apps.summaries.models import SessionSummary

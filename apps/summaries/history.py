@@ -16,9 +16,8 @@ from apps.conversations.queue import release_work
 from apps.conversations.rounds import list_conversation_summaries, rewrite_summary
 from apps.conversations.sessions import is_made_title, lock_session, rename_session
 from apps.core.text.grounding import Traces
-from apps.memory.changes.records import TrackedKind, forget_history, list_recorded
-from apps.memory.changes.types import ChangeDraft, Snapshot
-from apps.memory.copies import CopyHolder, MemoryCopy
+from apps.memory.changes.records import ChangeDraft, Snapshot, TrackedKind, forget_history, list_recorded
+from apps.memory.deletion import CopyHolder, MemoryCopy
 from apps.memory.models import Change
 from apps.memory.recall.former import REMOVED
 from apps.memory.vectors.messages import delete_embeddings

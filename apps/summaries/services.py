@@ -24,8 +24,7 @@ from apps.conversations.sessions import entitle_session, lock_session
 from apps.conversations.types import Line
 from apps.core.db import fetch_rows, release_connections
 from apps.core.errors import Conflict, NotFound
-from apps.memory.changes.records import Origin, changed_by, forget_history, record_changes
-from apps.memory.changes.types import Snapshot
+from apps.memory.changes.records import Origin, Snapshot, changed_by, forget_history, record_changes
 from apps.memory.models import Change
 from apps.memory.recall.former import REMOVED, cut_ended
 from apps.summaries.drafting import (

@@ -36,7 +36,7 @@ from apps.extraction import tasks
 from apps.extraction.run import extract
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.working.sessions import record_form
+from apps.memory.working import record_form
 from tests.contracts.world import SECRET, build_world, dump, fill_everything
 from tests.support.answers import answer
 from tests.support.factories import UserFactory

@@ -20,7 +20,7 @@ from apps.backup.postgresql import BackupError
 from apps.conversations.models import Session
 from apps.conversations.sessions import create_session, delete_session
 from apps.core.secret_key import fingerprint
-from apps.memory.contexts.writing import create_context
+from apps.memory.contexts import create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM

@@ -27,7 +27,7 @@ from apps.doors.imports.running import run_imports
 from apps.doors.imports.services import create_import
 from apps.extraction import tasks
 from apps.memory.commands import CommandResult, Outcome
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory, record_entries
 from apps.memory.keyed import ProposedEntry
@@ -37,7 +37,7 @@ from apps.memory.models import Change
 from apps.memory.types import AtomicDraft
 from apps.memory.vectors.memories import fill_missing
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from apps.memory.working.sessions import record_form
+from apps.memory.working import record_form
 from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
 from apps.profile.services import list_pending_proposals, propose_sections, update_profile

@@ -18,7 +18,7 @@ from apps.conversations.sessions import delete_session
 from apps.conversations.types import OpenRound
 from apps.core.db import release_connections
 from apps.memory.models import WorkingMemory
-from apps.memory.working.sessions import count_turn, record_analysis, record_form
+from apps.memory.working import count_turn, record_analysis, record_form
 from tests.support.factories import SessionFactory
 
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -38,7 +39,10 @@ STAYS = (
 def test_how_often_it_is_right(llama_url: str, settings: Any) -> None:
     settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = llama_url, "", ""
     pairs = [*ENDS, *STAYS]
-    known = [KnownMemory(number, KindName.ATOMIC, text) for number, (text, _said) in enumerate(pairs, start=1)]
+    known = [
+        KnownMemory(KindName.ATOMIC, uuid4(), text, number=number)
+        for number, (text, _said) in enumerate(pairs, start=1)
+    ]
     statements = [
         JudgedStatement(
             content=said,

@@ -6,22 +6,23 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
 from apps.conversations.models import Message, Role, Session
 from apps.core.text.commands import read_message
 from apps.memory.changes.undo import undo_operation
 from apps.memory.commands import CommandResult, Outcome, run_commands, split_statement
 from apps.memory.deletion import delete_memories
-from apps.memory.entries import create_memory, record_entries
-from apps.memory.keyed import ProposedEntry
+from apps.memory.entries import create_memory
+from apps.memory.judge.types import Said
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.profile.services import get_user_profile, update_profile
+from tests.support.entries import entry, record
 from tests.support.factories import SessionFactory, UserFactory
 
 pytestmark = [
@@ -57,11 +58,8 @@ def obey(message: Message, *, max_length: int = 500) -> list[CommandResult]:
     return run_commands(
         user=message.user,
         commands=read_message(message.content).commands,
-        message_id=message.id,
-        session_id=message.session_id,
-        said_at=message.create_time,
-        max_length=max_length,
-        zone=ZoneInfo("UTC"),
+        said=Said(message.id, message.session_id, message.create_time),
+        settings=MemorySettings().model_copy(update={"atomic_content_max_length": max_length}),
         now=message.create_time,
     )
 
@@ -194,16 +192,8 @@ def test_forgetting_ends_every_kind_as_one_and_undo_brings_all_back(user: User, 
 
 
 def propose(user: User, session: Session, *, key: str, value: Any, text: str, said_at: datetime) -> None:
-    record_entries(
-        user=user,
-        entries=[ProposedEntry(category="fact", key=key, value=value, source="user_stated", confidence=0.9)],
-        session_id=session.id,
-        message_id=say(session, text, at=said_at).id,
-        said_at=said_at,
-        message_text=text,
-        auto_accept_confidence=0.7,
-        now=said_at,
-    )
+    message = say(session, text, at=said_at)
+    record(user, entry(key, value, source="user_stated", confidence=0.9), message=message, now=said_at)
 
 
 def test_what_was_forgotten_is_not_learned_from_before_but_from_what_is_said_anew(user: User, session: Session) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -16,51 +15,27 @@ from apps.accounts.models import User
 from apps.core.db import release_connections
 from apps.core.errors import Outdated
 from apps.memory.deletion import delete_all_memories
-from apps.memory.entries import create_memory, record_entries
-from apps.memory.keyed import Action, ProposedEntry
+from apps.memory.entries import create_memory
+from apps.memory.keyed import Action
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, record_use, update_memory
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
+from tests.support.entries import entry, record
 from tests.support.factories import LongTermMemoryFactory, UserFactory
+from tests.support.workers import run_together
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 WRITERS = 8
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.long_except(
-        "test_work_that_waited_for_a_deletion_does_not_undo_it",
-    ),
+    pytest.mark.long_except("test_work_that_waited_for_a_deletion_does_not_undo_it"),
 ]
 
 
-def run_together(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Run the jobs at the same moment; return their results. An exception in one is raised here."""
-    barrier = Barrier(len(jobs))
-
-    def run(job: Callable[[], Any]) -> Any:
-        try:
-            barrier.wait()
-            return job()
-        finally:
-            release_connections()
-
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        return list(pool.map(run, jobs))
-
-
 def propose(user: User, key: str, value: Any, *, mode: str = "replace") -> Any:
-    return record_entries(
-        user=user,
-        entries=[ProposedEntry(category="fact", key=key, value=value, mode=mode)],
-        session_id=None,
-        message_id=None,
-        said_at=NOW,
-        message_text="",
-        auto_accept_confidence=0.7,
-        now=NOW,
-    )
+    return record(user, entry(key, value, mode=mode), at=NOW)
 
 
 def somebody_waits_for_a_lock() -> bool:

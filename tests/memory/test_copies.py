@@ -14,10 +14,8 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.queue import claim_session_work, take_work
 from apps.conversations.rounds import record_assistant_message, record_summary
-from apps.memory.contexts.reading import get_context
-from apps.memory.contexts.writing import append_entry, create_context
-from apps.memory.copies import list_copies
-from apps.memory.deletion import delete_memories
+from apps.memory.contexts import append_entry, create_context, get_context
+from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import Change, ConversationEmbedding, LongTermMemory
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings

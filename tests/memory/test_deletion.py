@@ -9,15 +9,15 @@ from uuid import UUID, uuid4
 import pytest
 
 from apps.accounts.models import User
-from apps.memory.copies import MemoryCopy, list_copies
-from apps.memory.deletion import delete_all_memories, delete_memories
-from apps.memory.entries import create_memory, record_entries
-from apps.memory.keyed import Action, Deleted, MemoryUpdate, ProposedEntry
+from apps.memory.deletion import MemoryCopy, delete_all_memories, delete_memories, list_copies
+from apps.memory.entries import create_memory
+from apps.memory.keyed import Action, Deleted, MemoryUpdate
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, ForgottenKey, LongTermMemory, WorkingMemory
 from apps.memory.tombstones import digest_content, find_deleted
-from apps.memory.working.sessions import record_form
+from apps.memory.working import record_form
+from tests.support.entries import entry, record
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -31,16 +31,7 @@ def remember(user: User, key: str, value: Any) -> LongTermMemory:
 def learn(
     user: User, key: str, value: Any, *, said_at: datetime, message_text: str = "", mode: str = "replace"
 ) -> list[MemoryUpdate]:
-    return record_entries(
-        user=user,
-        entries=[ProposedEntry(category="fact", key=key, value=value, mode=mode)],
-        session_id=None,
-        message_id=None,
-        said_at=said_at,
-        message_text=message_text,
-        auto_accept_confidence=0.7,
-        now=AFTER,
-    )
+    return record(user, entry(key, value, mode=mode), at=said_at, text=message_text, now=AFTER)
 
 
 def forget(user: User, *memories: LongTermMemory, copies: bool = False) -> Deleted:
@@ -122,13 +113,7 @@ def test_only_digests_stay(user: User) -> None:
 
 @pytest.mark.spec("L6")
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("喜欢的颜色", "蓝色"),
-        ("我喜歡的顏色", "红色"),
-        ("偏好色", "藍色。"),
-        ("colors", ["蓝色"]),
-    ],
+    ("key", "value"), [("喜欢的颜色", "蓝色"), ("我喜歡的顏色", "红色"), ("偏好色", "藍色。"), ("colors", ["蓝色"])]
 )
 @pytest.mark.parametrize("said_at", [BEFORE, NOW])
 def test_earlier_messages_do_not_bring_it_back(user: User, key: str, value: Any, said_at: datetime) -> None:
@@ -228,13 +213,6 @@ def test_copies_are_listed_and_go_when_asked(user: User) -> None:
     assert remaining(user) == {other.id}
     assert list(WorkingMemory.objects.get(session=session).context_variables) == ["hitl_行程"]
     assert list(WorkingMemory.objects.get(session=elsewhere).context_variables) == ["hitl_偏好"]
-
-
-@pytest.mark.spec("L6")
-def test_copies_stay_unless_asked_for(user: User) -> None:
-    memory, twin = remember(user, "color", "blue"), remember(user, "lucky color", "blue")
-    forget(user, memory)
-    assert remaining(user) == {twin.id}
 
 
 @pytest.mark.spec("L6")

@@ -12,11 +12,12 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
 from apps.memory.judge.review import reject_memory
 from apps.memory.keyed import Action, MemoryUpdate, ProposedEntry
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import LongTermMemory, Status
+from tests.support import entries as support
 from tests.support.factories import SessionFactory, UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -25,17 +26,8 @@ Record = Callable[..., list[MemoryUpdate]]
 
 @pytest.fixture
 def record(user: User) -> Record:
-    def run(*entries: ProposedEntry, now: datetime = NOW, threshold: float = 0.7, **context: Any) -> list[MemoryUpdate]:
-        return record_entries(
-            user=context.get("user", user),
-            entries=entries,
-            session_id=context.get("session_id"),
-            message_id=context.get("message_id"),
-            said_at=now,
-            message_text="",
-            auto_accept_confidence=threshold,
-            now=now,
-        )
+    def run(*entries: ProposedEntry, now: datetime = NOW, **context: Any) -> list[MemoryUpdate]:
+        return support.record(context.pop("user", user), *entries, at=now, **context)
 
     return run
 
@@ -52,7 +44,7 @@ def active_values(user: User) -> dict[str, Any]:
 def test_a_stated_entry_is_stored_with_everything_that_is_known_of_it(user: User, record: Record) -> None:
     session = SessionFactory(user=user)
     message = Message.objects.create(session=session, user=user, role=Role.USER, content="我喜欢蓝色", position=1)
-    (update,) = record(entry(" 喜欢的颜色 ", "蓝色"), session_id=session.id, message_id=message.id)
+    (update,) = record(entry(" 喜欢的颜色 ", "蓝色"), message=message)
     memory = LongTermMemory.objects.get(user=user)
     assert update == MemoryUpdate(memory.id, Action.CREATED, "preference", "喜欢的颜色", "蓝色")
     assert (memory.session_id, memory.message_id) == (session.id, message.id)

@@ -76,7 +76,7 @@ def test_the_figures(tmp_path: Path) -> None:
     printed = evaluate(write_folder(tmp_path / "small"), json=target)
     (figures,) = json.loads(target.read_text("utf-8")).values()
     assert list(figures) == [
-        *("recall@5", "recall@10", "mrr", "ndcg@10", "hit@5", "hit@10", "p50_ms", "p95_ms", "queries", "categories"),
+        *("recall@5", "recall@10", "mrr", "ndcg@10", "hit@5", "hit@10", "p50_ms", "p95_ms", "queries", "categories")
     ]
     assert (figures["queries"], figures["recall@5"], figures["hit@10"], figures["mrr"]) == (4, 1.0, 1.0, 0.875)
     assert figures["ndcg@10"] == pytest.approx(0.908, abs=0.001)
@@ -87,14 +87,6 @@ def test_the_figures(tmp_path: Path) -> None:
     assert "categories" not in pets
     assert [line.split("│")[1].strip() for line in printed.splitlines() if "│" in line] == ["all", "moves", "pets"]
     assert "small" in printed
-
-
-def test_other_depths(tmp_path: Path) -> None:
-    target = tmp_path / "figures.json"
-    evaluate(write_folder(tmp_path / "small"), json=target, k=[1])
-    figures = json.loads(target.read_text("utf-8"))["small"]
-    assert figures["recall@1"] == pytest.approx((1 + 0.5 + 1 + 0) / 4)
-    assert "recall@5" not in figures
 
 
 def test_each_row_is_one_active_memory_and_retrieval_is_that_of_a_turn(

@@ -11,9 +11,8 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
-from apps.memory.eviction import evict_memories
 from apps.memory.kinds import LONG_TERM
-from apps.memory.lifecycle import mute_memories, record_use
+from apps.memory.lifecycle import evict_memories, mute_memories, record_use
 from apps.memory.models import Change, LongTermMemory
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.tasks import evict_memories as task

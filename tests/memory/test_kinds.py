@@ -9,8 +9,7 @@ from uuid import uuid4
 import pytest
 from django.db import models
 
-from apps.memory.api.atomic import AtomicMemoryChangeRequest
-from apps.memory.api.long_term import LongTermMemoryChangeRequest
+from apps.memory.api.memories import AtomicMemoryChangeRequest, LongTermMemoryChangeRequest
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM, MemoryKind
 from apps.memory.serializers import AtomicMemorySerializer, LongTermMemorySerializer
 

@@ -371,7 +371,7 @@ def test_two_memories_become_one_and_two_again(user: User, kind: MemoryKind) -> 
     with collect_operations() as operations:
         merge_memories(kind, user=user, kept_id=kept.id, merged_id=other.id, text=text, now=LATER)
     kept = kind.get(user, kept.id)
-    assert kind.get_text(kept)[-1] == text
+    assert list(kind.get_text(kept).values())[-1] == text
     assert show(kind, user)[other.id][1:] == ("superseded", kept.id)
     if kind is LONG_TERM:
         assert (kept.confidence, kept.access_count, kept.last_accessed) == (0.9, 3, LATER)

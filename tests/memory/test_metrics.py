@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from apps.memory.management.commands.evaluate_retrieval import (
     compute_hit,
     compute_ndcg,
-    compute_percentile,
     compute_recall,
     compute_reciprocal_rank,
 )
@@ -38,11 +37,6 @@ def test_ndcg_weighs_grades_and_places() -> None:
     assert compute_ndcg(RANKED, {"b": 1, "d": 3, "x": 2}, k=10) == pytest.approx(gain / best)
     assert compute_ndcg(RANKED, {"b": 1, "d": 3}, k=2) == pytest.approx((1 / math.log2(3)) / (3 + 1 / math.log2(3)))
     assert compute_ndcg(["x", "y"], {"x": 2, "y": 1}, k=10) == 1
-
-
-@pytest.mark.parametrize(("share", "value"), [(0.5, 3), (0.95, 5), (0.2, 1), (0.0, 1), (1.0, 5)])
-def test_percentile(share: float, value: int) -> None:
-    assert compute_percentile([5, 1, 4, 2, 3], share=share) == value
 
 
 @given(st.permutations("abcdefgh"), st.sets(st.sampled_from("abcdefgh"), min_size=1))

@@ -9,11 +9,12 @@ import pytest
 
 from apps.accounts.models import User
 from apps.memory.changes.undo import undo_operation
-from apps.memory.entries import create_memory, record_entries
-from apps.memory.keyed import Action, MemoryUpdate, ProposedEntry
+from apps.memory.entries import create_memory
+from apps.memory.keyed import Action, MemoryUpdate
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.recall.long_term import retrieve_relevant_memories
+from tests.support.entries import entry, record
 from tests.support.judged import learn
 
 pytestmark = pytest.mark.django_db
@@ -35,16 +36,7 @@ SPELLINGS = [
 
 
 def propose(user: User, value: Any, *, at: datetime, mode: str = "replace", **fields: Any) -> list[MemoryUpdate]:
-    return record_entries(
-        user=user,
-        entries=[ProposedEntry(category="fact", key="导师", value=value, mode=mode, **fields)],
-        session_id=None,
-        message_id=None,
-        said_at=at,
-        message_text="",
-        auto_accept_confidence=0.7,
-        now=at,
-    )
+    return record(user, entry("导师", value, mode=mode, **fields), at=at)
 
 
 def show(user: User) -> list[Any]:
@@ -123,17 +115,7 @@ def test_an_item_that_comes_late_keeps_the_newer_spelling(user: User) -> None:
 def test_a_key_is_shown_as_its_owner_wrote_it_last_and_no_model_rewrites_it(user: User) -> None:
     memory, _ = create_memory(user=user, category="fact", key="mcdonald order", value="fries", now=NOW)
     create_memory(user=user, category="fact", key="McDonald order", value="fries", now=NOW)
-    entry = ProposedEntry(category="fact", key="mcdonald_order", value="Fries")
-    record_entries(
-        user=user,
-        entries=[entry],
-        session_id=None,
-        message_id=None,
-        said_at=LATER,
-        message_text="",
-        auto_accept_confidence=0.7,
-        now=LATER,
-    )
+    record(user, entry("mcdonald_order", "Fries"), at=LATER)
     memory.refresh_from_db()
     assert (memory.key, memory.value) == ("McDonald order", "Fries")
 

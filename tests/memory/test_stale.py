@@ -9,9 +9,9 @@ import pytest
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role
-from apps.memory.entries import record_entries
-from apps.memory.keyed import MemoryUpdate, Mode, ProposedEntry, Version, drop_stale
+from apps.memory.keyed import MemoryUpdate, Mode, Version, drop_stale
 from apps.memory.models import LongTermMemory, Status
+from tests.support.entries import entry, record
 from tests.support.factories import SessionFactory, UserFactory
 
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
@@ -24,16 +24,7 @@ def say(user: User, key: str, value: Any, *, day: int, mode: str = "replace", su
         session=session, user=user, role=Role.USER, content=str(value), create_time=said_at, position=1
     )
     source = "user_stated" if sure > 0.9 else "inferred"
-    return record_entries(
-        user=user,
-        entries=[ProposedEntry(category="fact", key=key, value=value, mode=mode, confidence=sure, source=source)],
-        session_id=session.id,
-        message_id=message.id,
-        said_at=said_at,
-        message_text=str(value),
-        auto_accept_confidence=0.7,
-        now=NOW,
-    )
+    return record(user, entry(key, value, mode=mode, confidence=sure, source=source), message=message, now=NOW)
 
 
 def active_value(user: User, key: str) -> Any:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.models import ContextEntry, SharedContext
 from apps.panel.contexts import ENTRIES, Size
 from tests.support.factories import UserFactory

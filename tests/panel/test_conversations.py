@@ -18,7 +18,7 @@ from apps.core.errors import ModelUnavailable
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from apps.memory.working.sessions import record_form, update_working_memory
+from apps.memory.working import record_form, update_working_memory
 from apps.panel import conversations as conversations_admin
 from apps.panel import messages as messages_admin
 from tests.support.factories import SessionFactory

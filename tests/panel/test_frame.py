@@ -16,7 +16,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Session
-from apps.memory.contexts.writing import create_context
+from apps.memory.contexts import create_context
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import Change
 from tests.support.factories import UserFactory

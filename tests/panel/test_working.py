@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.conversations.sessions import create_session
 from apps.memory.models import WorkingMemory
-from apps.memory.working.sessions import record_form, update_working_memory
+from apps.memory.working import record_form, update_working_memory
 from apps.panel.working_memory import MAX_CHILDREN, Node, grow_tree
 from tests.support.factories import UserFactory
 

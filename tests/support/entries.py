@@ -7,23 +7,42 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
+from apps.conversations.models import Message
 from apps.memory.entries import record_entries
-from apps.memory.keyed import ProposedEntry
+from apps.memory.keyed import MemoryUpdate, ProposedEntry
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 
 
+def entry(key: str, value: Any, *, category: str = "fact", **rest: Any) -> ProposedEntry:
+    """An entry of a model's answer; the user stated it unless said."""
+    return ProposedEntry(category=category, key=key, value=value, **rest)
+
+
+def record(
+    user: User,
+    *entries: ProposedEntry,
+    at: datetime = NOW,
+    now: datetime | None = None,
+    text: str = "",
+    message: Message | None = None,
+    session_id: UUID | None = None,
+    threshold: float = 0.7,
+) -> list[MemoryUpdate]:
+    """Record what a message proposes that was said `at` then; without `message` nobody knows where."""
+    return record_entries(
+        user=user,
+        entries=entries,
+        session_id=message.session_id if message else session_id,
+        message_id=message.id if message else None,
+        said_at=message.create_time if message else at,
+        message_text=message.content if message else text,
+        auto_accept_confidence=threshold,
+        now=now or at,
+    )
+
+
 def propose(user: User, key: str, value: Any, *, mode: str = "replace", confidence: float = 0.4) -> list[UUID]:
     """Record an inferred entry, by default too uncertain to be accepted by itself; the IDs of what it did."""
-    entry = ProposedEntry(category="fact", key=key, value=value, source="inferred", confidence=confidence, mode=mode)
-    updates = record_entries(
-        user=user,
-        entries=[entry],
-        session_id=None,
-        message_id=None,
-        said_at=NOW,
-        message_text="",
-        auto_accept_confidence=0.7,
-        now=NOW,
-    )
-    return [update.id for update in updates]
+    proposed = entry(key, value, source="inferred", confidence=confidence, mode=mode)
+    return [update.id for update in record(user, proposed)]

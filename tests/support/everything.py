@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
 from apps.conversations.rounds import record_summary
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.profile.services import update_profile

@@ -6,15 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
 from django.db import connection
 
+from apps.core.db import release_connections
 from tests.support.processes import wait_until
 from tests.support.scripted_model import MODEL, ScriptedModel
 
@@ -91,3 +95,18 @@ def run_worker(*, model: ScriptedModel, lease_seconds: int, log: Path, name: str
     finally:
         process.kill()
         process.wait()
+
+
+def run_together(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run the jobs at the same moment, each in a thread of its own; return their results. Raises what one raises."""
+    barrier = Barrier(len(jobs))
+
+    def run(job: Callable[[], Any]) -> Any:
+        try:
+            barrier.wait()
+            return job()
+        finally:
+            release_connections()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return list(pool.map(run, jobs))

@@ -40,16 +40,15 @@ from apps.core.text.fold import normalize_value
 from apps.core.text.sentences import cut_client_blocks
 from apps.core.tracing import span
 from apps.memory import kinds as memory_kinds
-from apps.memory.contexts.reading import list_session_contexts
+from apps.memory.contexts import list_session_contexts
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.recall.both import RecalledMemories, recall_memories
-from apps.memory.recall.former import REMOVED, FormerMemory, cut_ended, recall_former
+from apps.memory.recall.former import REMOVED, FormerMemory, Shown, cut_ended, recall_former, tells_all
 from apps.memory.recall.query import find_earlier
 from apps.memory.recall.rounds import RecalledRound, cut_round
-from apps.memory.recall.shown import Shown, tells_all
 from apps.memory.types import AtomicCandidate, Candidate, KindName, ScoredAtomicMemory, ScoredMemory
 from apps.memory.vectors.queries import QueryEmbedding, start_embedding
-from apps.memory.working.sessions import WorkingMemorySnapshot, WorkingMemoryState
+from apps.memory.working import WorkingMemorySnapshot, WorkingMemoryState
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
 

@@ -48,7 +48,7 @@ from apps.memory.entries import record_entries
 from apps.memory.keyed import MemoryUpdate
 from apps.memory.lifecycle import record_use
 from apps.memory.vectors.messages import delete_embeddings
-from apps.memory.working.sessions import find_working_memory, record_analysis
+from apps.memory.working import find_working_memory, record_analysis
 
 FAILED = "The model could not answer this message. It is kept and can be retried."
 

@@ -39,6 +39,7 @@ from apps.memory.commands import (
     name_operation,
     run_commands,
 )
+from apps.memory.judge.types import Said
 from apps.profile.services import get_user_profile
 
 # Memories that a model may end for one message: more are for the person to choose from.
@@ -62,16 +63,8 @@ def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[Com
         return ()
     with transaction.atomic():
         lock_session(user=given.user, session_id=opened.session_id)
-        return run_commands(
-            user=given.user,
-            message_id=opened.message_id,
-            session_id=opened.session_id,
-            commands=commands,
-            said_at=opened.create_time,
-            max_length=given.settings.atomic_content_max_length,
-            zone=given.settings.zone,
-            now=given.now,
-        )
+        said = Said(opened.message_id, opened.session_id, opened.create_time)
+        return run_commands(user=given.user, commands=commands, said=said, settings=given.settings, now=given.now)
 
 
 @transaction.atomic

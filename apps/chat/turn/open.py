@@ -34,13 +34,12 @@ from apps.conversations.sessions import bring_back, create_session, get_message,
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import NotFound, TooLarge
 from apps.core.llm.client import choose_chat_model
+from apps.memory.archive import archive_working_memory
 from apps.memory.changes.undo import restore_retracted, retract_learned
 from apps.memory.commands import CommandResult
 from apps.memory.recall.both import RecalledMemories
 from apps.memory.vectors.messages import delete_embeddings
-from apps.memory.working.archive import archive_working_memory
-from apps.memory.working.sessions import WorkingMemorySnapshot, count_turn, find_working_memory, record_form
-from apps.memory.working.variables import Variables
+from apps.memory.working import Variables, WorkingMemorySnapshot, count_turn, find_working_memory, record_form
 
 
 def _begin(user: User, now: datetime) -> TurnInput:

@@ -34,7 +34,7 @@ from apps.core.text.sentences import cut_client_blocks
 from apps.memory import kinds as memory_kinds
 from apps.memory.keyed import Action
 from apps.memory.recall.rounds import cut_round
-from apps.memory.working.sessions import WorkingMemorySnapshot
+from apps.memory.working import WorkingMemorySnapshot
 
 # The answer of a turn that composed its reply itself: no model was asked (L9).
 COMPOSED = "composed"

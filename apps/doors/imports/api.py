@@ -29,7 +29,7 @@ from apps.doors.imports.formats.uploads import UnreadableFile
 from apps.doors.imports.previews import Preview, preview_file
 from apps.doors.imports.services import can_be_undone, get_import, list_imports, list_items
 from apps.doors.models import ImportItem, PastImport
-from apps.memory.transfer.files import ImportRefused
+from apps.memory.import_plan import ImportRefused
 
 operation = partial(describe, tag="Import and export")
 FORMATS = list(registry.FORMATS)

@@ -41,7 +41,7 @@ from apps.doors.models import ImportItem, ImportPart, PastImport
 from apps.memory.changes.records import Origin, changed_by, list_caused_operations
 from apps.memory.changes.undo import undo_and_purge
 from apps.memory.locking import lock_memories
-from apps.memory.transfer.importing import Adoption, ForeignMemory, adopt_memories
+from apps.memory.transfer import Adoption, ForeignMemory, adopt_memories
 from apps.profile.services import propose_text, withdraw_proposals
 from apps.summaries.services import leave_unsummarized
 

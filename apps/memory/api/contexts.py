@@ -19,9 +19,14 @@ from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictUUIDF
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.pagination import TimesFilter
-from apps.memory.contexts import writing as services
-from apps.memory.contexts.reading import get_context, list_contexts
-from apps.memory.contexts.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, MAX_TITLE_CHARACTERS
+from apps.memory import contexts as services
+from apps.memory.contexts import (
+    MAX_AUTHOR_CHARACTERS,
+    MAX_CONTEXT_BYTES,
+    MAX_TITLE_CHARACTERS,
+    get_context,
+    list_contexts,
+)
 from apps.memory.models import ContextEntry, SharedContext
 
 operation = partial(describe, tag="Shared contexts")

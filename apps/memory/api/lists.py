@@ -1,34 +1,44 @@
-"""What lists and searches of memories of both kinds have in common over REST."""
+"""What lists, searches and views of memories of both kinds have in common over REST."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, TypeVar
 
 import django_filters  # type: ignore[import-untyped]
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.fields import refuse_forbidden
+from apps.core.fields import KnownFieldsSerializer, read_body, refuse_forbidden
+from apps.core.http import read_uuid
 from apps.core.operations import NOT_BLANK, Problem, query
 from apps.core.times import end_of_day, exists_everywhere
-from apps.memory.changes.as_of import PastObjects, is_wanted, list_untracked, put_back_all, read_past
+from apps.memory.changes.timeline import PastObjects, is_wanted, list_untracked, put_back_all, read_past
+from apps.memory.deletion import delete_all_memories, delete_memories
 from apps.memory.kinds import MemoryKind
+from apps.memory.lifecycle import mute_memories, update_memory
 from apps.memory.models import Status
 
 ALL = "all"
 Row = TypeVar("Row", bound=Model)
 
 TIME_HELP = "An ISO 8601 time; without an offset it is UTC."
+SINCE = f"Said at this time or later. {TIME_HELP}"
+UNTIL = f"Said at this time or earlier. {TIME_HELP}"
 MUTED_HELP = "Kept and shown, but never recalled in a reply."
 NOT_PENDING = Problem(Conflict, "It is not pending")
 HISTORY = Problem(Conflict, "It is history: superseded, rejected or evicted")
@@ -141,13 +151,6 @@ def read_query(request: Request) -> str:
     return text
 
 
-def check_confirmed(request: Request) -> None:
-    """Raise `InvalidInput` unless a request to delete all has ``?confirm=all``."""
-    if request.query_params.get("confirm") != ALL:
-        reason = f"Must be {ALL}."
-        raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
-
-
 def read_as_of(request: Request, user: User) -> datetime | None:
     """Return the time that a request asks about, None where it asks about now.
 
@@ -167,12 +170,15 @@ def read_as_of(request: Request, user: User) -> datetime | None:
         raise InvalidInput(f"as_of: {reason}", fields={"as_of": [reason]}) from error
 
 
-class AsOfListView(ListAPIView[Row]):
+class MemoriesView(ListAPIView[Row]):
     """List the person's own rows, now or, with ``?as_of=``, as they were at a time."""
 
     kind: ClassVar[MemoryKind]
     filterset_class: ClassVar[Any]
     _found: PastObjects | None = None
+
+    def get_queryset(self) -> Any:
+        return self.kind.rows(get_user(self.request))
 
     def filter_queryset(self, queryset: Any) -> Any:
         user = get_user(self.request)
@@ -194,3 +200,66 @@ class AsOfListView(ListAPIView[Row]):
         if self._found is not None and page is not None:
             put_back_all(self.kind, self._found, user=get_user(self.request), rows=page)
         return page
+
+    def delete_all(self) -> Response:
+        """Delete every memory of the kind. Raises `InvalidInput` unless the request has ``?confirm=all``."""
+        if self.request.query_params.get("confirm") != ALL:
+            reason = f"Must be {ALL}."
+            raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
+        return Response({"deleted": delete_all_memories(self.kind, user=get_user(self.request), now=timezone.now())})
+
+
+class MemoryView(APIView):
+    """One memory of a kind, of any status."""
+
+    kind: ClassVar[MemoryKind]
+    serializer_class: ClassVar[Any]
+
+    def show(self, memory_id: str) -> Response:
+        """Answer with the memory."""
+        memory = self.kind.get(get_user(self.request), read_uuid(memory_id))
+        return Response(self.serializer_class(memory).data)
+
+    def change(
+        self,
+        memory_id: str,
+        body: type[KnownFieldsSerializer],
+        *,
+        emptied: Mapping[str, Any] | None = None,
+        **how: bool,
+    ) -> Response:
+        """Change what the body names, and `emptied`, the fields that a body without them empties."""
+        user, asked = get_user(self.request), read_uuid(memory_id)
+        self.kind.get(user, asked)
+        changes, now = {**(emptied or {}), **read_body(body, self.request, **how)}, timezone.now()
+        muted = changes.pop("muted", None)
+        with transaction.atomic():
+            if changes or muted is None:
+                update_memory(self.kind, user=user, memory_id=asked, changes=changes, now=now)
+            if muted is not None:
+                mute_memories(self.kind, user=user, ids=[asked], muted=muted, now=now)
+        return self.show(memory_id)
+
+    def remove(self, memory_id: str, *, copies: bool = False) -> Response:
+        """Delete the memory, with `copies` what says the same elsewhere, too."""
+        user, asked = get_user(self.request), read_uuid(memory_id)
+        self.kind.get(user, asked)
+        gone = delete_memories(self.kind, user=user, ids=[asked], now=timezone.now(), copies=copies)
+        return Response({"deleted": gone.deleted})
+
+    def decide(self, memory_id: str, decision: Callable[..., Any]) -> Response:
+        """Accept or reject the memory, which must be pending."""
+        memory = decision(self.kind, user=get_user(self.request), memory_id=read_uuid(memory_id), now=timezone.now())
+        return Response(self.serializer_class(memory).data)
+
+
+def answer_search(kind: MemoryKind, serializer: type[Serializer[Any]], user: User, found: Sequence[Any]) -> Response:
+    """Answer with the memories that a search found, each with the parts of its score; without those deleted since."""
+    memories = kind.by_ids(user, [item.candidate.id for item in found])
+    parts = [name for name in serializer._declared_fields if name != "memory"]
+    results = [
+        {name: getattr(item, name) for name in parts} | {"memory": memories[item.candidate.id]}
+        for item in found
+        if item.candidate.id in memories
+    ]
+    return Response({"results": serializer(results, many=True).data})

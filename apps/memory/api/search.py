@@ -1,4 +1,4 @@
-"""REST of search in conversations by meaning (V5): /memory/conversations."""
+"""REST of search: memories of both kinds as a message would recall them (K5, A4), conversations by meaning (V5)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.types import Scope
 from apps.conversations.models import Role
@@ -20,8 +22,24 @@ from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import ModelUnavailable, TooLarge
 from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictFloatField, StrictIntegerField, read_body
 from apps.core.http import read_uuid
-from apps.core.operations import Problem, describe
-from apps.memory.vectors.search import search_conversations
+from apps.core.operations import Problem, describe, query
+from apps.core.pagination import read_int
+from apps.memory.api.lists import (
+    Q_TOO_LONG,
+    QUERY,
+    SINCE,
+    UNTIL,
+    TimeFilter,
+    answer_search,
+    read_query,
+    read_time,
+)
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.recall.atomic import retrieve_atomic_memories
+from apps.memory.recall.both import recall_long_term
+from apps.memory.serializers import AtomicMemorySerializer, LongTermMemorySerializer
+from apps.memory.vectors.queries import embed_query, search_conversations
+from apps.memory.working import WorkingMemorySnapshot, find_working_memory
 
 operation = partial(describe, tag="Search")
 MAX_TOP_K = 50
@@ -91,3 +109,127 @@ class ConversationSearchView(APIView):
         )
         results = [asdict(match) for match in matches]
         return Response(ConversationSearchResultsSerializer({"results": results}).data)
+
+
+MAX_TOP_N = 50
+MAX_SEARCH_LIMIT = 50
+
+
+class ScoredMemorySerializer(serializers.Serializer[Any]):
+    """A memory with its score and every component of it."""
+
+    memory = LongTermMemorySerializer()
+    score = serializers.FloatField(help_text="The weighted sum of the components, times `topic_boost`.")
+    keyword_score = serializers.FloatField(help_text="From 0 to 1.")
+    semantic_score = serializers.FloatField(help_text="Cosine similarity; 0 if unknown.")
+    category_boost = serializers.FloatField(help_text="Preferences 1.5, facts 1.2, patterns 1.")
+    recency_score = serializers.FloatField(help_text="From 0 to 1: halved every `memory.recency_half_life_days`.")
+    frequency_score = serializers.FloatField(help_text="From 0 to 1, by `access_count`.")
+    confidence = serializers.FloatField(help_text="From 0 to 1.")
+    topic_boost = serializers.FloatField(help_text="Above 1 if it is about the session's current topic.")
+
+
+class MemorySearchResultsSerializer(serializers.Serializer[Any]):
+    """Best first."""
+
+    results = ScoredMemorySerializer(many=True)
+
+
+class SearchView(APIView):
+    """The memories a message would recall, best first, with every component of the score (K5). Counts no use (L4)."""
+
+    @operation(
+        "search_memories",
+        scope=Scope.READ,
+        parameters=[
+            QUERY,
+            query(
+                "session_id",
+                "Prefer memories about the current topic of this session.",
+                {"type": "string", "format": "uuid"},
+            ),
+            query(
+                "limit",
+                "How many at most; `memory.retrieval_limit` by default.",
+                {"type": "integer", "minimum": 1, "maximum": MAX_SEARCH_LIMIT},
+            ),
+        ],
+        answers=MemorySearchResultsSerializer,
+        problems=[NO_SESSION, Q_TOO_LONG],
+    )
+    def get(self, request: Request) -> Response:
+        """Search long-term memories. What a message would recall, best first, with every component of the score."""
+        user, now, text = get_user(request), timezone.now(), read_query(request)
+        settings = get_settings(user)
+        scored = recall_long_term(
+            user,
+            text,
+            settings,
+            read_int(request, "limit", default=settings.retrieval_limit, minimum=1, maximum=MAX_SEARCH_LIMIT),
+            query_embedding=embed_query(text) if settings.semantic_candidates else None,
+            working_memory=_find_working_memory(request, user, ttl_minutes=settings.working_ttl_minutes),
+            now=now,
+        )
+        return answer_search(LONG_TERM, ScoredMemorySerializer, user, scored)
+
+
+def _find_working_memory(request: Request, user: User, *, ttl_minutes: int) -> WorkingMemorySnapshot | None:
+    raw = request.query_params.get("session_id")
+    if raw is None:
+        return None
+    session = get_session(user, read_uuid(raw))
+    return find_working_memory(user, session.id, now=timezone.now(), ttl_minutes=ttl_minutes)
+
+
+class ScoredAtomicMemorySerializer(serializers.Serializer[Any]):
+    """An atomic memory with its score and the components of it."""
+
+    memory = AtomicMemorySerializer()
+    score = serializers.FloatField(help_text="The sum of `parts`; comparable within one response only.")
+    keyword_score = serializers.FloatField(help_text="BM25: at least 0, without an upper limit.")
+    semantic_score = serializers.FloatField(help_text="Cosine similarity; 0 if unknown.")
+    parts = serializers.DictField(
+        child=serializers.FloatField(), help_text="The points that each feature adds to the score, or takes from it."
+    )
+
+
+class AtomicSearchResultsSerializer(serializers.Serializer[Any]):
+    """Best first."""
+
+    results = ScoredAtomicMemorySerializer(many=True)
+
+
+class AtomicSearchView(APIView):
+    """The atomic memories a message would recall, best first (A4)."""
+
+    @operation(
+        "search_atomic_memories",
+        scope=Scope.READ,
+        parameters=[
+            QUERY,
+            query(
+                "top_n",
+                "How many at most; `memory.rag_top_n` by default.",
+                {"type": "integer", "minimum": 1, "maximum": MAX_TOP_N},
+            ),
+            query("since", SINCE, TimeFilter.schema),
+            query("until", UNTIL, TimeFilter.schema),
+        ],
+        answers=AtomicSearchResultsSerializer,
+        problems=[Q_TOO_LONG],
+    )
+    def get(self, request: Request) -> Response:
+        """Search atomic memories. What a message would recall, best first."""
+        user, text = get_user(request), read_query(request)
+        settings = get_settings(user)
+        found = retrieve_atomic_memories(
+            user=user,
+            query=text,
+            limit=read_int(request, "top_n", default=settings.rag_top_n, minimum=1, maximum=MAX_TOP_N),
+            since=read_time(request, "since"),
+            until=read_time(request, "until"),
+            query_embedding=embed_query(text),
+            zone=settings.zone,
+            now=timezone.now(),
+        )
+        return answer_search(ATOMIC, ScoredAtomicMemorySerializer, user, found)

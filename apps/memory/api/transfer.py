@@ -19,11 +19,10 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.core.fields import read_body
 from apps.core.operations import Problem, describe, query
 from apps.core.responses import answer_file
+from apps.memory.import_plan import ImportRefused, read_upload
 from apps.memory.kinds import LONG_TERM
 from apps.memory.serializers import LongTermMemorySerializer
-from apps.memory.transfer.exporting import export_memories
-from apps.memory.transfer.files import ImportRefused, read_upload
-from apps.memory.transfer.importing import import_memories
+from apps.memory.transfer import export_memories, import_memories
 
 operation = partial(describe, tag="Import and export")
 

@@ -16,9 +16,9 @@ from apps.core.errors import NotFound, TooLarge
 from apps.core.fields import KnownFieldsSerializer, StrictCharField, read_body
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
+from apps.memory import working as services
 from apps.memory.serializers import WorkingMemorySerializer
-from apps.memory.working import sessions as services
-from apps.memory.working.sessions import get_working_memory
+from apps.memory.working import get_working_memory
 
 operation = partial(describe, tag="Working memory")
 NONE = Problem(NotFound, "The session has no working memory now")
@@ -54,10 +54,7 @@ class WorkingMemoryView(APIView):
         "update_working_memory",
         scope=Scope.WRITE,
         body=WorkingMemoryChangeRequest,
-        problems=[
-            NONE,
-            Problem(TooLarge, "The variables do not fit"),
-        ],
+        problems=[NONE, Problem(TooLarge, "The variables do not fit")],
     )
     def patch(self, request: Request, session_id: str) -> Response:
         """Change the working memory of a session.

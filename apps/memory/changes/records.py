@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection
@@ -17,11 +17,33 @@ from django.db.models import Max, Q, QuerySet
 from apps.accounts.models import User
 from apps.accounts.services.people import get_program
 from apps.conversations.sessions import forget_rounds
-from apps.memory.changes.types import ChangeDraft, Snapshot
 from apps.memory.models import Change
 
-Origin = Change.Origin
-"""Where changes come from (L7)."""
+# What a person could care for of an object, as JSON: no vectors, no counters, nothing derived.
+Snapshot = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDraft:
+    """One change of one object: `before` is None for a new one.
+
+    Drafts of one call with the same `group` are one operation: undone together or not at all. `session_id`: the session
+    that the object goes with when it is deleted, None for what outlives its session. `operation`: the ID of an
+    operation that several calls are part of, in place of `group`. `message_id`: what was said that caused the change.
+    """
+
+    kind: str
+    action: str
+    object_id: UUID
+    before: Snapshot | None
+    after: Snapshot
+    group: str = ""
+    session_id: UUID | None = None
+    operation: UUID | None = None
+    message_id: UUID | None = None
+
+
+Origin = Change.Origin  # where changes come from (L7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +93,19 @@ def get_author(owner: User) -> Author:
     return _author.get() or Author(origin=Change.Origin.API, actor=owner)
 
 
-class Restore(Protocol):
-    """Bring rows back to what a snapshot says, None: to before they were made. Raises `Conflict` where that clashes."""
-
-    def __call__(self, *, user: User, rows: Sequence[tuple[Any, Snapshot | None]], now: datetime) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class TrackedKind:
     """One kind. `lock` keeps out whoever writes objects of this kind of a person, until the transaction ends.
 
-    `let_go`: of rows that `restore` has rejected, as they did not exist before: make them history that may be learned
-    again. None for what is not learned.
+    `restore`: bring rows (with `user` and `now`) back to what a snapshot says, None: to before they were made; raises
+    `Conflict` where that clashes. `let_go`: of rows that `restore` has rejected, as they did not exist before: make
+    them history that may be learned again. None for what is not learned.
     """
 
-    lock: Callable[[User], None]
     read: Callable[[User, Collection[UUID]], Mapping[UUID, Any]]
     snapshot: Callable[[Any], Snapshot]
-    restore: Restore
+    restore: Callable[..., None]
+    lock: Callable[[User], None] = lambda _user: None
     let_go: Callable[[Sequence[Any]], None] | None = None
 
 

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import CharField, F, QuerySet, Value
+from django.db.models import CharField, Exists, F, Max, OuterRef, QuerySet, Value
 from django.db.models.expressions import RawSQL
 
 from apps.accounts.models import User
-from apps.memory.changes.as_of import PastObjects, count_deleted_since, read_past
-from apps.memory.changes.lines import Line, LineRecord, Member, build_line
+from apps.core.db import fetch_rows
+from apps.memory.changes.records import Snapshot
 from apps.memory.kinds import KINDS, MemoryKind
 from apps.memory.models import Change, Status
 
-SHOWN_CHARACTERS = 280
-"""Of a text on a line; a memory may have 32,000."""
+SHOWN_CHARACTERS = 280  # of a text on a line; a memory may have 32,000
+MAX_DEPTH = 60  # how many memories back a line is followed
 
-MAX_DEPTH = 60
-"""How many memories back a line is followed."""
-
+# What is or was known. What waits for review was not yet, and what was rejected or undone is as if it never was.
 _KNOWN = (Status.ACTIVE, Status.SUPERSEDED, Status.EVICTED)
-"""What is or was known. What waits for review was not yet, and what was rejected or undone is as if it never was."""
 
 
 KIND_NAMES: tuple[str, ...] = tuple(kind.name.value for kind in KINDS)
@@ -146,7 +142,7 @@ def _find_active(kind: MemoryKind, past: PastObjects, search: str) -> tuple[Quer
 
 def _describe_known(kind: MemoryKind, user: User, past: PastObjects, ids: Collection[UUID]) -> Iterator[PastMemory]:
     rows = list(kind.rows(user).filter(pk__in=ids))
-    now = {row.pk: (str(row.status), _cut(kind.describe(vars(row))[1])) for row in rows}
+    now = {row.pk: (str(row.status), _read_text(kind, vars(row))) for row in rows}
     for row in rows:
         if row.pk in past.changed:
             kind.put_back(row, past.changed[row.pk])
@@ -219,21 +215,20 @@ def _read_page(found: Sequence[tuple[MemoryKind, QuerySet[Any]]], *, limit: int,
 def _build_lines(kind: MemoryKind, user: User, heads: Sequence[UUID]) -> Iterator[TimelineLine]:
     """The lines that end with these memories. Three queries."""
     values: dict[str, Any] = {"heads": list(heads), "user": user.pk, "limit": MAX_DEPTH}
-    with connection.cursor() as cursor:
-        cursor.execute(_MEMBERS.format(table=kind.model._meta.db_table), values)
-        head_of: Mapping[UUID, UUID] = dict(cursor.fetchall())
+    found = fetch_rows(_MEMBERS.format(table=kind.model._meta.db_table), values)
+    head_of: dict[UUID, UUID] = {row[0]: row[1] for row in found}
     rows = kind.rows(user).in_bulk(list(head_of))
-    members: defaultdict[UUID, list[Member]] = defaultdict(list)
-    records: defaultdict[UUID, list[LineRecord]] = defaultdict(list)
+    members: defaultdict[UUID, list[Any]] = defaultdict(list)
+    records: defaultdict[UUID, list[Change]] = defaultdict(list)
     for row in rows.values():
-        members[head_of[row.pk]].append(_make_member(kind, row))
+        members[head_of[row.pk]].append(row)
     changes = Change.objects.filter(user=user, kind=kind.change_kind, object_id__in=list(rows)).select_related(
         "message"
     )
     for change in changes.defer("message__content").order_by("id"):
-        records[head_of[change.object_id]].append(_make_record(change))
+        records[head_of[change.object_id]].append(change)
     for head in heads:
-        line = build_line(members[head], records[head], read_text=lambda state: _cut(kind.describe(state)[1]))
+        line = build_line(kind, members[head], records[head])
         if line is not None:
             row = rows[head]
             yield TimelineLine(
@@ -241,32 +236,229 @@ def _build_lines(kind: MemoryKind, user: User, heads: Sequence[UUID]) -> Iterato
             )
 
 
-def _make_member(kind: MemoryKind, row: Any) -> Member:
-    return Member(
-        id=row.pk,
-        text=_cut(kind.describe(vars(row))[1]),
-        status=str(row.status),
-        made_at=getattr(row, kind.said_at),
-        ended_at=row.updated_at,
-        superseded_by=row.superseded_by_id,
-        session_id=row.session_id,
-        message_id=row.message_id,
-    )
-
-
-def _make_record(change: Change) -> LineRecord:
-    return LineRecord(
-        object_id=change.object_id,
-        action=change.action,
-        before=change.before,
-        after=change.after,
-        operation=change.operation,
-        created_at=change.created_at,
-        undone=change.undone_by is not None,
-        session_id=change.message.session_id if change.message else None,
-        message_id=change.message_id,
-    )
+def _read_text(kind: MemoryKind, state: Mapping[str, Any]) -> str:
+    return _cut(kind.describe(state)[1])
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class PastObjects:
+    """The objects of a kind at a time, of those that are not deleted now.
+
+    `unchanged`: the rows that are what they were. `changed`: what the others were, by ID. `unknown`: how many there
+    were perhaps, of which nothing is left to tell what they were.
+    """
+
+    at: datetime
+    unchanged: QuerySet[Any]
+    changed: Mapping[UUID, Snapshot]
+    unknown: int
+
+
+def read_past(kind: MemoryKind, user: User, *, at: datetime) -> PastObjects:
+    """Return what the person's memories of a kind, of every status, were at a time.
+
+    One query, whatever the number of rows; `unchanged` is for the caller to ask.
+    """
+    rows = kind.rows(user)
+    later = Change.objects.filter(user=user, kind=kind.change_kind, created_at__gt=at)
+    first = later.order_by("object_id", "id").distinct("object_id")
+    # What was new was absent before, even where its texts are gone; with an early time that is nearly everything.
+    told = Change.objects.filter(pk__in=first.values("pk"), object_id__in=rows.order_by().values("pk"))
+    told = told.exclude(action=Change.Action.CREATE).exclude(before__isnull=True, after__isnull=False).order_by()
+    states = dict(told.values_list("object_id", "before"))
+    changed = {row_id: before for row_id, before in states.items() if before is not None}
+    same = rows.filter(~Exists(later.filter(object_id=OuterRef("pk"))), **{f"{kind.made_at}__lte": at})
+    return PastObjects(at=at, unchanged=same, changed=changed, unknown=len(states) - len(changed))
+
+
+def is_wanted(kind: MemoryKind, state: Snapshot, wanted: Mapping[str, Any]) -> bool:
+    """Whether what a memory was passes the cleaned values of the filters of its list, as far as records tell."""
+    for name, value in wanted.items():
+        if value is None or value == "":
+            continue
+        match name:
+            case "status":
+                passes = state["status"] in value
+            case "search":
+                passes = not value.strip() or kind.holds(state, value)
+            case "since":
+                passes = datetime.fromisoformat(state[kind.said_at]) >= value
+            case "until":
+                passes = datetime.fromisoformat(state[kind.said_at]) <= value
+            case "tags":
+                passes = {tag.strip() for tag in value.split(",") if tag.strip()} <= set(state["tags"])
+            case _:
+                passes = name not in kind.tracked or state.get(name, False) == value
+        if not passes:
+            return False
+    return True
+
+
+def list_untracked(kind: MemoryKind, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of those filters that no record has a field for: they apply to what the memories are now."""
+    return {
+        name: value for name, value in wanted.items() if value and name in kind.api_fields and name not in kind.tracked
+    }
+
+
+def count_deleted_since(user: User, *, kinds: Collection[Change.Kind], at: datetime) -> int:
+    """Return how many objects that there were at a time have been deleted: all that is kept of them is that."""
+    deleted = Change.objects.filter(user=user, kind__in=kinds, action=Change.Action.DELETE, created_at__gt=at)
+    before = Change.objects.filter(user=user, object_id=OuterRef("object_id"), created_at__lte=at)
+    return deleted.filter(Exists(before)).values("object_id").distinct().count()
+
+
+def put_back_all(kind: MemoryKind, past: PastObjects, *, user: User, rows: Iterable[Any]) -> None:
+    """Give those of the rows that have changed since what they had; `updated_at` too. One query, or none.
+
+    They are not to be saved.
+    """
+    altered = {row.pk: row for row in rows if row.pk in past.changed}
+    if not altered:
+        return
+    earlier = Change.objects.filter(user=user, object_id__in=list(altered), created_at__lte=past.at).order_by()
+    last = dict(earlier.values("object_id").annotate(last=Max("created_at")).values_list("object_id", "last"))
+    for row_id, row in altered.items():
+        kind.put_back(row, past.changed[row_id])
+        row.updated_at = last.get(row_id, row.updated_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was true from `since` until `until`, None: it is still. `message_id`: what was said that made it so."""
+
+    memory_id: UUID
+    text: str
+    since: datetime
+    until: datetime | None
+    session_id: UUID | None = None
+    message_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Steps, the earliest first. `status`: that of the last memory. `undoable`: the operation that made the last step,
+    or ended it, where nothing was changed since; None where there is nothing to go back to.
+    """
+
+    id: UUID
+    status: str
+    steps: Sequence[Step]
+    undoable: UUID | None = None
+
+    @property
+    def latest(self) -> Step:
+        return self.steps[-1]
+
+
+def build_line(kind: MemoryKind, members: Iterable[Any], records: Iterable[Change]) -> Line | None:
+    """Return memories that replaced each other as one line; None for what was never known, only proposed.
+
+    Exactly one of `members` has no successor among them: the last.
+    """
+    by_id = {member.id: member for member in members}
+    told: dict[UUID, list[Change]] = {member_id: [] for member_id in by_id}
+    for record in records:
+        told[record.object_id].append(record)
+    head = next(member for member in by_id.values() if member.superseded_by_id not in by_id)
+    known = [member for member in by_id.values() if _was_active(member, told[member.id])]
+    if not known:
+        return None
+    steps = _order([_list_versions(kind, member, told[member.id]) for member in known], by_id)
+    last = by_id[steps[-1].memory_id]
+    ended = [_end(step, steps[number + 1 :], by_id) for number, step in enumerate(steps)]
+    is_changed = len(ended) > 1 or ended[-1].until is not None
+    undoable = _find_undoable(told[last.id], steps[-1]) if is_changed else None
+    return Line(id=head.id, status=str(last.status), steps=ended, undoable=undoable)
+
+
+def _was_active(member: Any, records: Sequence[Change]) -> bool:
+    if member.status == Status.ACTIVE:
+        return True
+    states = [state for record in records for state in (record.before, record.after) if state is not None]
+    return not states or any(state["status"] == Status.ACTIVE for state in states)
+
+
+def _list_versions(kind: MemoryKind, member: Any, records: Sequence[Change]) -> list[Step]:
+    """What a memory has said one after the other while it was active, as far as it is kept; what it says now last."""
+    said, made_at = _read_text(kind, vars(member)), getattr(member, kind.said_at)
+    first = Step(member.id, said, made_at, None, member.session_id, member.message_id)
+    versions: list[Step] = []
+    for record in records:
+        # What was undone, and its undoing, are as if nothing had happened.
+        if (
+            record.undone_by
+            or record.action == Change.Action.UNDO
+            or record.after is None
+            or record.after["status"] != Status.ACTIVE
+        ):
+            continue
+        text = _read_text(kind, record.after)
+        if versions and text == versions[-1].text:
+            continue
+        if not versions and record.before is not None and record.before["status"] == Status.ACTIVE:
+            earlier = _read_text(kind, record.before)  # how it began is not recorded
+            if earlier == text:
+                continue
+            versions.append(replace(first, text=earlier))
+        version = replace(first, text=text)
+        if versions:
+            said_in = record.message.session_id if record.message else None
+            version = replace(version, since=record.created_at, session_id=said_in, message_id=record.message_id)
+        versions.append(version)
+    if not versions or versions[-1].text != said:
+        # Emptied records, or none at all: only what stands in it now is known.
+        return [first]
+    return versions
+
+
+def _order(versions: Sequence[Sequence[Step]], by_id: Mapping[UUID, Any]) -> list[Step]:
+    """All versions by time; what took the place of a memory comes after it, whatever their times say."""
+    depths = {steps[0].memory_id: _measure_depth(steps[0].memory_id, by_id) for steps in versions}
+    latest: dict[UUID, datetime] = {}
+    placed: list[tuple[datetime, int, int, Step]] = []
+    for steps in sorted(versions, key=lambda steps: -depths[steps[0].memory_id]):
+        memory_id = steps[0].memory_id
+        for number, step in enumerate(steps):
+            is_last = number == len(steps) - 1
+            time = max(step.since, latest.get(memory_id, step.since)) if is_last else step.since
+            placed.append((time, -depths[memory_id], number, step))
+        successor = by_id[memory_id].superseded_by_id
+        if successor in by_id:
+            latest[successor] = max(time, latest.get(successor, time))
+    return [step for *_place, step in sorted(placed, key=lambda place: place[:3])]
+
+
+def _measure_depth(memory_id: UUID, by_id: Mapping[UUID, Any]) -> int:
+    depth, seen = 0, {memory_id}
+    successor = by_id[memory_id].superseded_by_id
+    while successor in by_id and successor not in seen:
+        seen.add(successor)
+        depth, successor = depth + 1, by_id[successor].superseded_by_id
+    return depth
+
+
+def _end(step: Step, later: Sequence[Step], by_id: Mapping[UUID, Any]) -> Step:
+    """The step with its end: when the next version of it, or what took its place, began."""
+    member = by_id[step.memory_id]
+    following = next((other for other in later if other.memory_id in (member.id, member.superseded_by_id)), None)
+    if following is not None:
+        return replace(step, until=max(step.since, following.since))
+    return step if member.status == Status.ACTIVE else replace(step, until=max(step.since, member.updated_at))
+
+
+def _find_undoable(records: Sequence[Change], step: Step) -> UUID | None:
+    """The operation that last changed what the last memory says or whether it holds, unless more happened since."""
+    last = records[-1] if records else None
+    if last is None or last.undone_by or last.after is None or last.action == Change.Action.UNDO:
+        return None
+    before = last.before or {}
+    is_about_it = last.before is None or any(before[name] != last.after[name] for name in before if name in _SAYING)
+    return last.operation if is_about_it else None
+
+
+_SAYING = ("key", "value", "content", "status")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,6 +16,8 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.core.errors import Conflict, NotFound
 from apps.memory.changes.records import (
+    ChangeDraft,
+    Snapshot,
     TrackedKind,
     collect_operations,
     get_kind,
@@ -22,7 +25,6 @@ from apps.memory.changes.records import (
     record_changes,
     register_kind,
 )
-from apps.memory.changes.types import ChangeDraft, Snapshot
 from apps.memory.deletion import delete_memories
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.locking import lock_memories
@@ -82,40 +84,22 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
     return undoing
 
 
-@dataclass(frozen=True, slots=True)
-class UndoneMaking:
-    """The operation that undid the making of some objects, and of how many."""
-
-    operation: UUID
-    count: int
-
-
-@transaction.atomic
-def undo_making(*, user: User, kind: str, object_ids: Collection[UUID], now: datetime) -> UndoneMaking | None:
+def _undo_making(*, user: User, kind: str, object_ids: Collection[UUID], now: datetime) -> tuple[UUID | None, int]:
     """Bring objects back to before they were made, where no record of that is kept: one operation, to be undone itself.
 
-    None where that changes nothing: another person's objects, and those of which it was undone already, stay.
+    Returns that, and of how many. None where that changes nothing: another person's objects stay, and those of which
+    it was undone already.
     """
     tracked = get_kind(kind)
-    tracked.lock(user)
     rows = list(tracked.read(user, object_ids).values())
     earlier = {row.pk: tracked.snapshot(row) for row in rows}
     tracked.restore(user=user, rows=[(row, None) for row in rows], now=now)
     drafts = [
-        ChangeDraft(
-            kind=kind,
-            action=Change.Action.UNDO,
-            object_id=row.pk,
-            before=earlier[row.pk],
-            after=tracked.snapshot(row),
-        )
+        ChangeDraft(kind, Change.Action.UNDO, row.pk, before=earlier[row.pk], after=tracked.snapshot(row))
         for row in rows
     ]
     changed = [draft for draft in drafts if draft.before != draft.after]
-    if not changed:
-        return None
-    (operation,) = record_changes(user=user, changes=changed, now=now).values()
-    return UndoneMaking(operation=operation, count=len(changed))
+    return next(iter(record_changes(user=user, changes=changed, now=now).values()), None), len(changed)
 
 
 def _refuse_final(changes: Sequence[Change]) -> None:
@@ -132,8 +116,7 @@ def _name(change: Change) -> dict[str, str]:
     return {"object_id": str(change.object_id)}
 
 
-MOST_TOGETHER = 500
-"""Operations that are undone in one transaction."""
+MOST_TOGETHER = 500  # operations that are undone in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +140,17 @@ def undo_together(
     `made`: objects, by their kind, whose making has no record and is undone with the rest.
     One that cannot be undone (it is final, its object has changed since) stays and is counted; the others are undone.
     """
-    undoing: list[UUID] = []
     wanted = list(dict.fromkeys(operations))[:MOST_TOGETHER]
     kinds = Change.objects.filter(user=user, operation__in=wanted).order_by().values_list("kind", flat=True)
     for name in sorted({*kinds.distinct(), *(made or ())}):
         get_kind(name).lock(user)  # all in the order in which each undo takes its own, or two could wait for each other
     with collect_operations():  # not to be offered one by one
-        for operation in wanted:
-            try:
-                undoing.append(undo_operation(user=user, operation=operation, now=now))
-            except (Conflict, NotFound):
-                continue
+        undoing = _undo_each(user, wanted, now=now)
         undone, kept = len(undoing), len(wanted) - len(undoing)
         for name, ids in (made or {}).items():
-            if done := undo_making(user=user, kind=name, object_ids=ids, now=now):
-                undoing.append(done.operation)
-                undone += done.count
+            making, count = _undo_making(user=user, kind=name, object_ids=ids, now=now)
+            undoing += [making] if making else []
+            undone += count
     one = _make_one(user, undoing)
     if one is not None:
         note_operations([one])
@@ -221,17 +199,15 @@ def retract_learned(*, user: User, message_ids: Collection[UUID], now: datetime)
 def restore_retracted(*, user: User, operations: Sequence[UUID], now: datetime) -> int:
     """Undo what `retract_learned` returned, as far as nothing stands against it now; return how many operations."""
     lock_memories(user)
-    return len(_undo_each(user, list(reversed(operations)), may_return=False, now=now))
+    return len(_undo_each(user, list(reversed(operations)), now=now))
 
 
-def _undo_each(user: User, operations: Sequence[UUID], *, may_return: bool, now: datetime) -> list[UUID]:
+def _undo_each(user: User, operations: Sequence[UUID], *, now: datetime, may_return: bool = False) -> list[UUID]:
+    """Undo what can be, in this order; return the operations that did."""
     undoing = []
     for operation in operations:
-        try:
-            with transaction.atomic():
-                undoing.append(undo_operation(user=user, operation=operation, now=now, may_return=may_return))
-        except (Conflict, NotFound):
-            continue
+        with suppress(Conflict, NotFound):
+            undoing.append(undo_operation(user=user, operation=operation, now=now, may_return=may_return))
     return undoing
 
 
@@ -252,8 +228,7 @@ def undo_and_purge(*, user: User, operation: UUID, now: datetime) -> bool:
     except (Conflict, NotFound):
         return False
     for kind in KINDS:
-        said = [field.name for field in kind.fields if field.text]
-        rows = kind.model.objects.filter(user=user, id__in=ids[kind.name]).values(*said)
+        rows = kind.model.objects.filter(user=user, id__in=ids[kind.name]).values(*kind.texts)
         digests = {digest for values in rows for digest in kind.digests(user, values, parts=True)}
         before = find_tombstones(user, digests)
         delete_memories(kind, user=user, ids=ids[kind.name], now=now)
@@ -290,8 +265,7 @@ def _restore(kind: MemoryKind, *, user: User, rows: Sequence[tuple[Any, Snapshot
         if before is None:
             memory.status, memory.superseded_by_id = Status.REJECTED, None
             continue
-        texts = {field.name: before[field.name] for field in kind.fields if field.text}
-        if kind.assign(memory, texts):
+        if kind.assign(memory, {name: before[name] for name in kind.texts}):
             rewritten.add(memory.id)
         kind.put_back(memory, before)
         if memory.id in rewritten or (memory.status in CURRENT and not was_current):

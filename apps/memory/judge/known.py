@@ -7,7 +7,7 @@ measure; only the budget leaves out, and then what is nearest to anything said g
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain, zip_longest
 from uuid import UUID
@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.core.text.clean import estimate_tokens
 from apps.core.text.sentences import split_sentences
 from apps.memory.changes.records import find_written_by_owner
-from apps.memory.judge.endings import list_shown
+from apps.memory.judge.recorder import list_shown
 from apps.memory.judge.types import KnownMemory
 from apps.memory.kinds import ATOMIC
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
@@ -42,28 +42,15 @@ KEYED_ATTRIBUTES = (
 messages are about. In both languages, as neighbours of a half sentence are mostly of its own."""
 
 NEAREST_PER_PROBE = 50
+# Messages and sentences that are searched with: a long pasted text is searched by its beginning and its end.
 MAX_PROBES = 40
-"""Messages and sentences that are searched with: a long pasted text is searched by its beginning and its end."""
 
-MAX_READ = 1_000
-"""Newest atomic memories that are looked at to see whether all of them fit."""
-
-_TOKENS_PER_LINE = 30
-"""What the fields beside a text take in the prompt."""
+MAX_READ = 1_000  # newest atomic memories that are looked at to see whether all of them fit
+_TOKENS_PER_LINE = 30  # what the fields beside a text take in the prompt
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The lines of one memory, as they are shown. `at`: by which they are ordered."""
-
-    memory_id: UUID
-    at: datetime
-    lines: Sequence[KnownMemory]
-
-    @property
-    def tokens(self) -> int:
-        """What the lines take of the budget, roughly."""
-        return sum(estimate_tokens(line.text) + _TOKENS_PER_LINE for line in self.lines)
+# The lines of one memory, as they are shown: one, or one for each item of a list.
+Lines = Sequence[KnownMemory]
 
 
 def list_known_memories(
@@ -80,68 +67,57 @@ def list_known_memories(
     """
     long_term = _read_long_term(user, message_ids)
     atomic = _read_atomic(_list_active(user).order_by("-timestamp")[: MAX_READ + 1])
-    if len(atomic) <= MAX_READ and sum(found.tokens for found in [*long_term, *atomic]) <= budget:
-        chosen = [*long_term, *atomic]
-    else:
+    chosen = [*long_term, *atomic]
+    if len(atomic) > MAX_READ or sum(map(_count_tokens, chosen)) > budget:
         chosen = _choose_nearest(user, long_term, said=said, budget=budget)
-    chosen.sort(key=lambda found: (found.at, str(found.memory_id)))
-    by_owner = find_written_by_owner(user, {found.memory_id for found in chosen})
-    lines = (replace(line, by_owner=found.memory_id in by_owner) for found in chosen for line in found.lines)
-    return [replace(line, number=number) for number, line in enumerate(lines, start=1)]
+    chosen.sort(key=_order)
+    by_owner = find_written_by_owner(user, {lines[0].memory_id for lines in chosen})
+    return [
+        replace(line, number=number, by_owner=line.memory_id in by_owner)
+        for number, line in enumerate(chain.from_iterable(chosen), start=1)
+    ]
+
+
+def _order(lines: Lines) -> tuple[datetime, str]:
+    first = lines[0]
+    assert first.said_at is not None
+    return first.said_at, str(first.memory_id)
+
+
+def _count_tokens(lines: Lines) -> int:
+    return sum(estimate_tokens(line.text) + _TOKENS_PER_LINE for line in lines)
 
 
 def _list_active(user: User) -> QuerySet[AtomicMemory]:
     return AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*ATOMIC.derived)
 
 
-def _read_atomic(rows: Iterable[AtomicMemory]) -> list[_Found]:
+def _read_atomic(rows: Iterable[AtomicMemory]) -> list[Lines]:
     return [
-        _Found(
-            row.id,
-            row.timestamp,
-            [
-                KnownMemory(
-                    number=0,
-                    kind=KindName.ATOMIC,
-                    text=row.content,
-                    said_at=row.timestamp,
-                    event=row.event_start,
-                    memory_id=row.id,
-                )
-            ],
-        )
+        [KnownMemory(KindName.ATOMIC, row.id, row.content, said_at=row.timestamp, event=row.event_start)]
         for row in rows
     ]
 
 
-def _read_long_term(user: User, message_ids: Collection[UUID]) -> list[_Found]:
+def _read_long_term(user: User, message_ids: Collection[UUID]) -> list[Lines]:
     rows = LongTermMemory.objects.filter(
         Q(message_id=None) | ~Q(message_id__in=message_ids), user=user, status=Status.ACTIVE
     )
-    found = []
-    for row in rows.only("id", "key", "value", "updated_at"):
-        lines = [
-            KnownMemory(
-                number=0,
-                kind=KindName.LONG_TERM,
-                text=text,
-                key=row.key,
-                said_at=row.updated_at,
-                memory_id=row.id,
-                item=item,
-            )
+    return [
+        [
+            KnownMemory(KindName.LONG_TERM, row.id, text, item, key=row.key, said_at=row.updated_at)
             for item, text in list_shown(key=row.key, value=row.value)
         ]
-        found.append(_Found(row.id, row.updated_at, lines))
-    return found
+        for row in rows.only("id", "key", "value", "updated_at")
+    ]
 
 
-def _choose_nearest(user: User, long_term: Sequence[_Found], *, said: Sequence[str], budget: int) -> list[_Found]:
+def _choose_nearest(user: User, long_term: Sequence[Lines], *, said: Sequence[str], budget: int) -> list[Lines]:
     probes = list(dict.fromkeys([*_list_probes(said), *KEYED_ATTRIBUTES]))
     vectors = embed_queries(probes)
-    by_id = {found.memory_id: found for found in long_term}
+    by_id = {lines[0].memory_id: lines for lines in long_term}
     order: Iterable[UUID] = by_id
-    if sum(found.tokens for found in long_term) > budget // 2:
+    if sum(map(_count_tokens, long_term)) > budget // 2:
         order = _take_turns([_search_long_term(user, probe, vectors.get(probe)) for probe in probes])
     chosen, left = _fill((by_id[found] for found in order if found in by_id), budget // 2)
     nearest = list(_take_turns([_search_atomic(user, probe, vectors.get(probe)) for probe in probes]))
@@ -180,22 +156,21 @@ def _take_turns(found: Sequence[Sequence[UUID]]) -> Iterator[UUID]:
     return iter(dict.fromkeys(memory_id for memory_id in ranked if memory_id is not None))
 
 
-def _fill(found: Iterable[_Found], budget: int) -> tuple[list[_Found], int]:
+def _fill(found: Iterable[Lines], budget: int) -> tuple[list[Lines], int]:
     """What fits into the budget, best first, and what is left of it."""
     chosen = []
-    for one in found:
-        if one.tokens <= budget:
-            chosen.append(one)
-            budget -= one.tokens
+    for lines in found:
+        if (tokens := _count_tokens(lines)) <= budget:
+            chosen.append(lines)
+            budget -= tokens
     return chosen, budget
 
 
+# Of the similarity at which two texts are said to be about the same. "Tied the knot", "got married": paraphrases are
+# near, not close; what was made up is at right angles. Both measured with the local embedder (0.2: 10 of 12, 2 of 11).
 _SHARE_OF_FLOOR = 0.5
-"""Of the similarity at which two texts are said to be about the same. "Tied the knot", "got married": paraphrases are
-near, not close; what was made up is at right angles. Both measured with the local embedder (0.2: 10 of 12, 2 of 11)."""
 
-_MOST_PARTS = 100
-"""Messages and sentences that are compared."""
+_MOST_PARTS = 100  # messages and sentences that are compared
 
 
 def list_paraphrases(texts: Sequence[str], *, said: Sequence[str]) -> set[str] | None:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
-from apps.core.text.clean import clean_text
+from apps.core.text.clean import clean_text, readable_text
 from apps.core.text.fold import normalize_value, spell_value
-from apps.core.text.grounding import is_grounded
+from apps.core.text.grounding import is_grounded, is_said_by
 from apps.core.text.sentences import cut_at_sentence
+from apps.memory.entries import Ledger
 from apps.memory.judge.types import (
     JudgedOperation,
     JudgedStatement,
-    KnownMemory,
     Operation,
     PendingVerdict,
     Reason,
     Relation,
     Said,
     Target,
-    name_targets,
+    Verdict,
 )
+from apps.memory.keyed import Action, Decision, Mode, apply_mode
 from apps.memory.kinds import ATOMIC
-from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, Source, Status
 from apps.memory.types import KindName
-from apps.memory.validation import MAX_TAG_CHARACTERS, MAX_TAGS, find_event_problem
+from apps.memory.validation import MAX_TAG_CHARACTERS, MAX_TAGS, STATED_CONFIDENCE, Proposal, find_event_problem
 from apps.memory.writer import Writer
 
 
@@ -46,87 +50,71 @@ class AtomicRecorder:
         self._same = {normalize_value(row.content): self._rows.get(row.id, row) for row in same}
         self._made: dict[int, AtomicMemory] = {}
 
-    def record(self, statement: JudgedStatement, *, targets: Sequence[Target], operation: UUID) -> None:
+    def record(self, statement: JudgedStatement, *, targets: Sequence[Target]) -> None:
         """Carry out the verdict on a statement (see `Relation`): what it does not name stays as it is.
 
         What it says in the place of earlier statements of the same answer ends those.
         """
-        self._writer.set_source_message(statement.source.message_id)
         verdict = statement.verdict
         rows = self._find(targets)
         same = self._same.get(normalize_value(statement.content))
         if verdict.relation is Relation.CONTRADICTS and rows:
-            self._replace(statement, rows, same=same, operation=operation)
+            self._replace(statement, rows, same=same)
         elif same is not None:
-            self._refresh(same, statement, operation=operation)
+            self._refresh(same, statement)
         elif verdict.relation is Relation.SAME and targets:
             if rows:
-                self._note_again(rows[0], statement.tags, content=None, operation=operation)
+                self._note_again(rows[0], statement.tags, content=None)
         elif verdict.relation is Relation.REFINES and rows and (content := self._join(rows[0], statement)):
-            self._merge(rows[0], statement, content=content, operation=operation)
+            self._merge(rows[0], statement, content=content)
             self._same[normalize_value(content)] = rows[0]
             for row in rows[1:]:
-                self._end(row, by=rows[0], operation=operation)
+                self._end(row, by=rows[0])
         else:
-            self._create(statement, operation=operation)
+            self._create(statement)
         for number in statement.revises:
             earlier, by = self._made.get(number), self._made.get(statement.number)
             if earlier is not None and earlier is not by and earlier.status == Status.ACTIVE:
-                self._end(earlier, by=by, operation=operation)
+                self._end(earlier, by=by)
 
-    def record_ended(
-        self, statement: JudgedStatement, *, operation: UUID, superseded_by: AtomicMemory | None = None
-    ) -> None:
+    def record_ended(self, statement: JudgedStatement, *, superseded_by: AtomicMemory | None = None) -> None:
         """Keep as history what was true when it was said, and has ended since."""
-        self._writer.set_source_message(statement.source.message_id)
-        self._insert(statement, status=Status.SUPERSEDED, superseded_by=superseded_by, operation=operation)
+        self._insert(statement, status=Status.SUPERSEDED, superseded_by=superseded_by)
 
-    def end(self, targets: Sequence[Target], *, operation: UUID, message_id: UUID | None) -> None:
+    def end(self, targets: Sequence[Target]) -> None:
         """End memories without anything in their place."""
-        self._writer.set_source_message(message_id)
         for row in self._find(targets):
-            self._end(row, by=None, operation=operation)
+            self._end(row, by=None)
 
-    def hold(
-        self,
-        judged: JudgedStatement | JudgedOperation,
-        reason: Reason,
-        *,
-        known: Sequence[KnownMemory],
-        operation: UUID,
-    ) -> None:
+    def hold(self, judged: JudgedStatement | JudgedOperation, reason: Reason, *, targets: Sequence[Target]) -> None:
         """Let a statement or an operation wait for review, with what it would do."""
-        self._writer.set_source_message(judged.source.message_id)
         if isinstance(judged, JudgedStatement):
             verdict, statement = judged.verdict, judged
-            proposal = PendingVerdict(
-                reason, verdict.relation, name_targets(known), left=verdict.left, merged=verdict.merged
-            )
+            proposal = PendingVerdict(reason, verdict.relation, targets, left=verdict.left, merged=verdict.merged)
         else:
             relation = Relation.NEW if judged.operation is Operation.ADD else Relation.CONTRADICTS
             is_memory = judged.operation is not Operation.END
-            proposal = PendingVerdict(reason, relation, name_targets(known), is_memory=is_memory)
+            proposal = PendingVerdict(reason, relation, targets, is_memory=is_memory)
             content = judged.text or cut_at_sentence(judged.source.text.strip(), self._max_length)
             statement = JudgedStatement(content=content, source=judged.source)
-        self._insert(statement, status=Status.PENDING, proposal=proposal, operation=operation)
+        self._insert(statement, status=Status.PENDING, proposal=proposal)
 
-    def accept(self, pending: AtomicMemory, proposal: PendingVerdict, *, operation: UUID) -> None:
+    def accept(self, pending: AtomicMemory, proposal: PendingVerdict) -> None:
         """Carry out what a pending memory proposes; it becomes the memory that its verdict speaks of."""
-        self._writer.set_source_message(pending.message_id)
         rows = self._find(proposal.targets)
         same = self._same.get(normalize_value(pending.content))
         if proposal.relation is Relation.REFINES and rows and proposal.merged:
             source = Said(pending.message_id, pending.session_id, pending.timestamp, "")
             restated = JudgedStatement(content=pending.content, source=source, tags=pending.tags)
-            self._merge(rows[0], restated, content=proposal.merged, operation=operation)
-            self._end_pending(pending, by=rows[0], operation=operation)
+            self._merge(rows[0], restated, content=proposal.merged)
+            self._end_pending(pending, by=rows[0])
             return
         if proposal.relation is Relation.SAME and rows:
             same = rows[0]
         if same is not None or not proposal.is_memory:
-            self._end_pending(pending, by=same, operation=operation)
+            self._end_pending(pending, by=same)
         else:
-            with self._writer.change(ATOMIC, pending, Change.Action.ACCEPT, operation=operation):
+            with self._writer.change(ATOMIC, pending, Change.Action.ACCEPT):
                 pending.status, pending.superseded_by = Status.ACTIVE, None
         if proposal.relation is Relation.CONTRADICTS:
             successor = same or pending
@@ -134,7 +122,6 @@ class AtomicRecorder:
                 [row for row in rows if row.id != successor.id],
                 by=successor if proposal.is_memory else None,
                 left=proposal.left,
-                operation=operation,
             )
 
     def find_ended(self, proposal: PendingVerdict) -> list[AtomicMemory]:
@@ -145,35 +132,31 @@ class AtomicRecorder:
         """Return the active memory that says this already."""
         return self._same.get(normalize_value(content))
 
-    def _replace(
-        self, statement: JudgedStatement, rows: Sequence[AtomicMemory], *, same: AtomicMemory | None, operation: UUID
-    ) -> None:
+    def _replace(self, statement: JudgedStatement, rows: Sequence[AtomicMemory], *, same: AtomicMemory | None) -> None:
         """Put a statement in the place of what it ends; what was said after it is not ended by it but ends it."""
         older = [row for row in rows if row.timestamp <= statement.source.said_at and row is not same]
         newer = [row for row in rows if row.timestamp > statement.source.said_at]
         if newer and same is None:
-            self.record_ended(statement, operation=operation, superseded_by=newer[0])
+            self.record_ended(statement, superseded_by=newer[0])
             successor = newer[0]
         elif same is not None:
-            self._refresh(same, statement, operation=operation)
+            self._refresh(same, statement)
             successor = same
         else:
-            successor = self._create(statement, operation=operation)
-        self._end_all(older, by=successor, left=statement.verdict.left, operation=operation)
+            successor = self._create(statement)
+        self._end_all(older, by=successor, left=statement.verdict.left)
 
-    def _end_all(
-        self, rows: Sequence[AtomicMemory], *, by: AtomicMemory | None, left: str | None, operation: UUID
-    ) -> None:
+    def _end_all(self, rows: Sequence[AtomicMemory], *, by: AtomicMemory | None, left: str | None) -> None:
         for row in rows:
-            self._end(row, by=by, operation=operation)
+            self._end(row, by=by)
         if not left or len(left) > self._max_length:
             return
         form = normalize_value(left)
         whole = next((row for row in rows if is_grounded(left, said=row.content)), None)
         if whole is not None and form not in self._same and form != normalize_value(by.content if by else ""):
-            self._same[form] = self._create_remainder(whole, left, operation=operation)
+            self._same[form] = self._create_remainder(whole, left)
 
-    def _create_remainder(self, row: AtomicMemory, left: str, *, operation: UUID) -> AtomicMemory:
+    def _create_remainder(self, row: AtomicMemory, left: str) -> AtomicMemory:
         """Make an active memory of what of an ended one still holds; it was said where and when that was."""
         memory = AtomicMemory(
             session_id=row.session_id,
@@ -183,25 +166,25 @@ class AtomicRecorder:
             left_of=row,
         )
         ATOMIC.assign(memory, {"content": left})
-        self._writer.create(ATOMIC, memory, operation=operation)
+        self._writer.create(ATOMIC, memory)
         return memory
 
-    def _refresh(self, same: AtomicMemory, statement: JudgedStatement, *, operation: UUID) -> None:
+    def _refresh(self, same: AtomicMemory, statement: JudgedStatement) -> None:
         """Note that a memory was said again; spelled otherwise, as 王泛森 for 王汎森, it takes the new spelling."""
         is_newer = statement.source.said_at >= same.timestamp
-        self._note_again(same, statement.tags, content=statement.content if is_newer else None, operation=operation)
+        self._note_again(same, statement.tags, content=statement.content if is_newer else None)
 
-    def _note_again(self, row: AtomicMemory, tags: Sequence[str], *, content: str | None, operation: UUID) -> None:
+    def _note_again(self, row: AtomicMemory, tags: Sequence[str], *, content: str | None) -> None:
         respelled = content is not None and spell_value(content) != spell_value(row.content)
         action = Change.Action.EDIT if respelled else Change.Action.REFRESH
-        with self._writer.change(ATOMIC, row, action, operation=operation):
+        with self._writer.change(ATOMIC, row, action):
             row.tags = _join_tags(row, tags)
             if respelled:
                 ATOMIC.assign(row, {"content": content})
 
-    def _merge(self, row: AtomicMemory, statement: JudgedStatement, *, content: str, operation: UUID) -> None:
+    def _merge(self, row: AtomicMemory, statement: JudgedStatement, *, content: str) -> None:
         """Give a memory the `content` that says both; of the two it keeps when and where the later was said."""
-        with self._writer.change(ATOMIC, row, Change.Action.MERGE, operation=operation):
+        with self._writer.change(ATOMIC, row, Change.Action.MERGE):
             ATOMIC.assign(row, {"content": content})
             row.tags = _join_tags(row, statement.tags)
             if statement.event_start and find_event_problem(statement.event_start, statement.event_end) is None:
@@ -210,8 +193,8 @@ class AtomicRecorder:
                 source = statement.source
                 row.timestamp, row.message_id, row.session_id = source.said_at, source.message_id, source.session_id
 
-    def _create(self, statement: JudgedStatement, *, operation: UUID) -> AtomicMemory:
-        memory = self._insert(statement, status=Status.ACTIVE, operation=operation)
+    def _create(self, statement: JudgedStatement) -> AtomicMemory:
+        memory = self._insert(statement, status=Status.ACTIVE)
         self._made[statement.number] = memory
         self._same[normalize_value(statement.content)] = memory
         return memory
@@ -221,7 +204,6 @@ class AtomicRecorder:
         statement: JudgedStatement,
         *,
         status: Status,
-        operation: UUID,
         superseded_by: AtomicMemory | None = None,
         proposal: PendingVerdict | None = None,
     ) -> AtomicMemory:
@@ -238,16 +220,16 @@ class AtomicRecorder:
             proposal=proposal.to_json() if proposal else None,
         )
         ATOMIC.assign(memory, {"content": statement.content})
-        self._writer.create(ATOMIC, memory, operation=operation)
+        self._writer.create(ATOMIC, memory)
         return memory
 
-    def _end(self, row: AtomicMemory, *, by: AtomicMemory | None, operation: UUID) -> None:
-        self._writer.supersede(ATOMIC, row, by=by, operation=operation)
+    def _end(self, row: AtomicMemory, *, by: AtomicMemory | None) -> None:
+        self._writer.supersede(ATOMIC, row, by=by)
         self._rows.pop(row.id, None)
         self._same = {form: memory for form, memory in self._same.items() if memory.id != row.id}
 
-    def _end_pending(self, row: AtomicMemory, *, by: AtomicMemory | None, operation: UUID) -> None:
-        self._writer.supersede(ATOMIC, row, by=by, operation=operation, action=Change.Action.ACCEPT)
+    def _end_pending(self, row: AtomicMemory, *, by: AtomicMemory | None) -> None:
+        self._writer.supersede(ATOMIC, row, by=by, action=Change.Action.ACCEPT)
 
     def _find(self, targets: Sequence[Target]) -> list[AtomicMemory]:
         return [self._rows[target.memory_id] for target in targets if target.memory_id in self._rows]
@@ -274,3 +256,119 @@ def _clean_tags(tags: Sequence[str]) -> list[str]:
 
 def _join_tags(row: AtomicMemory, tags: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*row.tags, *_clean_tags(tags)]))[:MAX_TAGS]
+
+
+Ending = tuple[Target, str | None]  # A long-term memory, or an item of one, that ends, and what takes its place
+
+
+def carry_out_long_term(
+    *, user: User, targets: Sequence[Target], verdict: Verdict, said: Said, operation: UUID, now: datetime
+) -> None:
+    """Carry out a verdict on the long-term ones among targets: end them, or write what is left or corrected of them."""
+    endings: list[Ending] = []
+    for target in keep_long_term(targets):
+        if verdict.relation is Relation.CONTRADICTS:
+            endings.append((target, _find_left(target, verdict.left, targets=targets, said=said)))
+        elif verdict.relation is Relation.REFINES and (text := _find_correction(target, verdict.merged, said=said)):
+            endings.append((target, text))
+    if endings:
+        end_memories(user=user, endings=endings, said=said, operation=operation, now=now)
+
+
+def keep_long_term(targets: Sequence[Target]) -> list[Target]:
+    """Return the long-term memories among targets."""
+    return [target for target in targets if target.kind is KindName.LONG_TERM]
+
+
+def _find_left(one: Target, left: str | None, *, targets: Sequence[Target], said: Said) -> str | None:
+    """What is left of a long-term memory: of an item of a list nothing where an atomic memory is named beside it."""
+    if not left or not is_grounded(left, said=f"{one.text}\n{said.text}"):
+        return None
+    beside = one.item is not None and any(target.kind is KindName.ATOMIC for target in targets)
+    return None if beside else _drop_key(left, of=one)
+
+
+def _find_correction(one: Target, merged: str | None, *, said: Said) -> str | None:
+    """The text that takes the place of a value which a refinement corrects: one that does not say it all any more."""
+    value = one.text.partition(": ")[2]
+    if not merged or not is_grounded(merged, said=f"{one.text}\n{said.text}") or is_said_by(value, said=merged):
+        return None
+    return _drop_key(merged, of=one)
+
+
+def _drop_key(text: str, *, of: Target) -> str:
+    return text.removeprefix(f"{of.text.partition(': ')[0]}:").strip() or text
+
+
+def list_shown(*, key: str, value: Any) -> Iterator[tuple[int | None, str]]:
+    """The texts as which a judge is shown a memory: one, or of a list one for each item, with the item's index."""
+    if isinstance(value, list) and value:
+        yield from ((index, f"{key}: {readable_text(item)}") for index, item in enumerate(value))
+    else:
+        yield None, f"{key}: {readable_text(value)}"
+
+
+def end_memories(*, user: User, endings: Sequence[Ending], said: Said, operation: UUID, now: datetime) -> None:
+    """End long-term memories, or put their replacements in the place of what ends.
+
+    Left alone: what says something else by now than the judge was shown, and what was said after this. Five queries.
+    """
+    ledger, rows = _read_active(user, [target for target, _text in endings], said=said, operation=operation, now=now)
+    ended: defaultdict[UUID, list[tuple[Target, Any, str | None]]] = defaultdict(list)
+    for target, replacement in endings:
+        row = rows.get(target.memory_id)
+        value = None if row is None else _find_shown(row, target)
+        if row is not None and value is not None and not ledger.is_stale(row.normalized_key, said_at=said.said_at):
+            ended[row.id].append((target, value, replacement))
+    by_id = {row.id: row for row in rows.values()}
+    for row_id, parts in ended.items():
+        row = by_id[row_id]
+        texts = list(dict.fromkeys(text for _target, _value, text in parts if text))
+        if any(target.item is None for target, _value, _text in parts):
+            result: Any = texts[0] if texts else None
+        else:
+            items = [value for _target, value, _text in parts]
+            result = apply_mode(mode=Mode.REMOVE, current=row.value, proposed=items)
+            for text in texts:
+                result = apply_mode(mode=Mode.ADD, current=result, proposed=text)
+        _write(ledger, row, result, said=said)
+    ledger.save(with_twins=False)
+
+
+def add_items(*, user: User, targets: Sequence[Target], text: str, said: Said, operation: UUID, now: datetime) -> None:
+    """Add an item to each of the memories, which become lists."""
+    ledger, rows = _read_active(user, targets, said=said, operation=operation, now=now)
+    for row in {row.id: row for row in rows.values()}.values():
+        _write(ledger, row, apply_mode(mode=Mode.ADD, current=row.value, proposed=text), said=said)
+    ledger.save(with_twins=False)
+
+
+def _read_active(
+    user: User, targets: Sequence[Target], *, said: Said, operation: UUID, now: datetime
+) -> tuple[Ledger, dict[UUID, LongTermMemory]]:
+    """The active memory of the key of each that is named: another verdict of the answer may have written it anew."""
+    mine = LongTermMemory.objects.filter(user=user, id__in={target.memory_id for target in targets})
+    keys = dict(mine.values_list("id", "normalized_key"))
+    ledger = Ledger(user, keys.values(), now=now, operation=operation, message_id=said.message_id)
+    return ledger, {row_id: row for row_id, key in keys.items() if (row := ledger.get(key).active) is not None}
+
+
+def _find_shown(row: LongTermMemory, target: Target) -> Any:
+    """The value, or the item of it, that was shown; None where the memory says something else by now."""
+    for item, text in list_shown(key=row.key, value=row.value):
+        if text == target.text and (item is None) == (target.item is None):
+            return row.value if item is None else row.value[item]
+    return None
+
+
+def _write(ledger: Ledger, active: LongTermMemory, result: Any, *, said: Said) -> None:
+    proposal = Proposal(
+        category=active.category,
+        key=active.key,
+        value=result,
+        source=Source.USER_STATED,
+        confidence=max(STATED_CONFIDENCE, active.confidence),
+        mode=Mode.REPLACE,
+        normalized_key=active.normalized_key,
+    )
+    ledger.apply(Decision(Action.SUPERSEDED, result), proposal, said)

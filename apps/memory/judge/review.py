@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import transaction
 
@@ -14,19 +14,16 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.instructions import is_instruction
 from apps.memory.entries import Ledger
-from apps.memory.judge.endings import carry_out_long_term
-from apps.memory.judge.recorder import AtomicRecorder
+from apps.memory.judge.recorder import AtomicRecorder, carry_out_long_term, keep_long_term
 from apps.memory.judge.types import PendingVerdict, Reason, Relation, Said, Verdict
 from apps.memory.keyed import Mode, apply_mode
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM, MemoryKind
 from apps.memory.locking import lock_memories
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.tombstones import clear_tombstones
-from apps.memory.types import KindName
 from apps.memory.writer import Writer
 
-_MAX_LENGTH = 32_000
-"""Of a merged content: what its owner accepts may be as long as what they write."""
+_MAX_LENGTH = 32_000  # of a merged content: what its owner accepts may be as long as what they write
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,14 @@ def preview_acceptances(memories: Iterable[LongTermMemory]) -> Mapping[UUID, Acc
         status=Status.ACTIVE,
     )
     active = {(row.user_id, row.normalized_key): row for row in rows.defer(*SEARCH_FIELDS)} if pending else {}
-    return {memory.id: _preview(memory, active.get((memory.user_id, memory.normalized_key))) for memory in pending}
-
-
-def _preview(memory: LongTermMemory, active: LongTermMemory | None) -> Acceptance:
-    current = None if active is None else active.value
-    return Acceptance(active=active, result=apply_mode(mode=Mode(memory.mode), current=current, proposed=memory.value))
+    found = {}
+    for memory in pending:
+        there = active.get((memory.user_id, memory.normalized_key))
+        current = None if there is None else there.value
+        found[memory.id] = Acceptance(
+            active=there, result=apply_mode(mode=Mode(memory.mode), current=current, proposed=memory.value)
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +73,21 @@ class AtomicAcceptance:
 
 def find_reason(memory: AtomicMemory) -> Reason:
     """Return why a pending memory waits; of one without a record of it what its text and its confidence tell."""
-    proposal = PendingVerdict.from_json(memory.proposal)
-    if proposal is not None:
-        return proposal.reason
-    return Reason.INSTRUCTION if is_instruction(memory.content) else Reason.UNSURE
+    return _read_proposal(memory).reason
+
+
+def _read_proposal(memory: AtomicMemory) -> PendingVerdict:
+    reason = Reason.INSTRUCTION if is_instruction(memory.content) else Reason.UNSURE
+    return PendingVerdict.from_json(memory.proposal) or PendingVerdict(reason)
 
 
 def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
     """Return what accepting this pending memory would do now; changes nothing. Two queries."""
-    proposal = PendingVerdict.from_json(memory.proposal)
+    proposal = _read_proposal(memory)
     recorder = _make_recorder(memory, proposal, writer=Writer(memory.user, now=memory.updated_at))
-    if proposal is None:
-        return AtomicAcceptance(same=recorder.find_same(memory.content))
     ended = [row.content for row in recorder.find_ended(proposal)]
     if proposal.relation is Relation.CONTRADICTS:
-        ended += [target.text for target in proposal.targets if target.kind is KindName.LONG_TERM]
+        ended += [target.text for target in keep_long_term(proposal.targets)]
     return AtomicAcceptance(
         same=recorder.find_same(memory.content) if proposal.is_memory else None,
         ended=ended,
@@ -121,21 +120,17 @@ def accept_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: datetim
 
 
 def _accept_verdict(user: User, memory: AtomicMemory, *, now: datetime) -> None:
-    proposal = PendingVerdict.from_json(memory.proposal)
-    writer, operation = Writer(user, now=now), uuid4()
-    said = Said(message_id=memory.message_id, session_id=memory.session_id, said_at=now, text=memory.content)
-    recorder = _make_recorder(memory, proposal, writer=writer)
-    recorder.accept(memory, proposal or PendingVerdict(Reason.UNSURE), operation=operation)
+    proposal, writer = _read_proposal(memory), Writer(user, now=now, message_id=memory.message_id)
+    _make_recorder(memory, proposal, writer=writer).accept(memory, proposal)
     writer.save()
-    if proposal is not None:
-        carry_out_long_term(
-            user=user,
-            targets=proposal.targets,
-            verdict=Verdict(proposal.relation, left=proposal.left, merged=proposal.merged),
-            said=said,
-            operation=operation,
-            now=now,
-        )
+    carry_out_long_term(
+        user=user,
+        targets=proposal.targets,
+        verdict=Verdict(proposal.relation, left=proposal.left, merged=proposal.merged),
+        said=Said(memory.message_id, memory.session_id, now, memory.content),
+        operation=writer.operation,
+        now=now,
+    )
 
 
 @transaction.atomic
@@ -144,7 +139,7 @@ def reject_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: datetim
     lock_memories(user)
     memory = _get_pending(kind, user, memory_id)
     writer = Writer(user, now=now)
-    with writer.change(kind, memory, Change.Action.REJECT, operation=uuid4()):
+    with writer.change(kind, memory, Change.Action.REJECT):
         memory.status = Status.REJECTED
     writer.save()
     return memory
@@ -158,16 +153,16 @@ def send_to_review(*, user: User, ids: Collection[UUID], now: datetime) -> tuple
     is not active are passed over.
     """
     lock_memories(user)
-    writer, operation, count = Writer(user, now=now), uuid4(), 0
+    writer, count = Writer(user, now=now), 0
     for kind in KINDS:
         for memory in kind.active(user).filter(id__in=ids).select_for_update():
-            with writer.change(kind, memory, Change.Action.EDIT, operation=operation):
+            with writer.change(kind, memory, Change.Action.EDIT):
                 memory.status = Status.PENDING
                 if kind is ATOMIC:  # a long-term one's record says why it waits
                     memory.proposal = PendingVerdict(Reason.SET_ASIDE).to_json()
             count += 1
     writer.save()
-    return (operation if count else None), count
+    return (writer.operation if count else None), count
 
 
 def list_sent_to_review(user_ids: Collection[int], *, ids: Collection[UUID]) -> set[UUID]:
@@ -183,13 +178,9 @@ def list_sent_to_review(user_ids: Collection[int], *, ids: Collection[UUID]) -> 
     return set(changes.values_list("object_id", flat=True))
 
 
-def _make_recorder(memory: AtomicMemory, proposal: PendingVerdict | None, *, writer: Writer) -> AtomicRecorder:
+def _make_recorder(memory: AtomicMemory, proposal: PendingVerdict, *, writer: Writer) -> AtomicRecorder:
     return AtomicRecorder(
-        writer,
-        memory.user,
-        targets=proposal.targets if proposal else (),
-        contents=[memory.content],
-        max_length=_MAX_LENGTH,
+        writer, memory.user, targets=proposal.targets, contents=[memory.content], max_length=_MAX_LENGTH
     )
 
 

@@ -22,13 +22,13 @@ from apps.core.text.grounding import Traces, has_content, list_unsaid
 from apps.core.text.sentences import split_sentences
 from apps.core.text.text_cache import cache_texts
 from apps.memory.changes.records import find_written_by_owner, get_author
-from apps.memory.keyed import list_items, list_same_keys
+from apps.memory.keyed import list_items, list_leaves, list_same_keys
 from apps.memory.kinds import ATOMIC
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.writer import Writer
 
+# Of the one sentence that an entry comes from: "I moved to Leeds last year" says no more than ``home: Leeds``.
 MOST_OTHER_WORDS = 3
-"""Of the one sentence that an entry comes from: "I moved to Leeds last year" says no more than ``home: Leeds``."""
 
 _TOLD_BY = {
     "home": "live lives living based moved move relocated settled reside 住在 居住 搬到 搬去 搬家 搬 定居 住",
@@ -66,14 +66,6 @@ class KeyedValue:
     message_id: UUID | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Twin:
-    """An atomic memory that says an ended value. `left`: its other sentences, "" where there are none."""
-
-    row: AtomicMemory
-    left: str
-
-
 def list_lost(before: Any, after: Any) -> list[Any]:
     """Return the items of a value that the value after it does not have any more; `after` None: all.
 
@@ -101,10 +93,9 @@ def end_atomic_twins(
     """
     rows = _list_tellers(user, ended)
     if twins := _choose_twins(ended, rows, entries=_read_entries(user) if rows else [], said_at=said_at):
-        writer = Writer(user, now=now)
-        writer.set_source_message(message_id)
-        for twin in twins:
-            writer.rewrite(ATOMIC, twin.row, {"content": twin.left} if twin.left else None, operation=operation)
+        writer = Writer(user, now=now, operation=operation, message_id=message_id)
+        for row, left in twins:
+            writer.rewrite(ATOMIC, row, {"content": left} if left else None)
         writer.save()
 
 
@@ -116,7 +107,7 @@ def _read_entries(user: User) -> list[LongTermMemory]:
 def _list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]:
     """Return the active atomic memories that may say some of these values. Two queries."""
     holds, ended = Q(), list(ended)
-    for form in {normalize_value(part) for one in ended for part in _leaves(one.value)} - {""}:
+    for form in {normalize_value(part) for one in ended for part in list_leaves(one.value)} - {""}:
         holds |= Q(normalized_content__contains=form)
     if not holds:
         return []
@@ -129,8 +120,8 @@ def _list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]
 
 def _choose_twins(
     ended: Iterable[KeyedValue], rows: Iterable[AtomicMemory], *, entries: Sequence[LongTermMemory], said_at: datetime
-) -> list[_Twin]:
-    """Return those of the rows that say these values, with what is left of them; `entries`: what is known elsewhere."""
+) -> list[tuple[AtomicMemory, str]]:
+    """Return those of the rows that say these values, with what is left of each; `entries`: what is known elsewhere."""
     rows = [row for row in rows if row.timestamp <= said_at]
     sentences = [(row.id, text.strip()) for row in rows for text in split_sentences(row.content) if text.strip()]
     sources = {row.id: row.message_id for row in rows}
@@ -138,7 +129,7 @@ def _choose_twins(
     for one in ended:
         for row_id, text in _choose(one, sentences, sources=sources, others=entries):
             gone.setdefault(row_id, set()).add(text)
-    return [_Twin(row, _join_left(row.content, gone[row.id])) for row in rows if row.id in gone]
+    return [(row, _join_left(row.content, gone[row.id])) for row in rows if row.id in gone]
 
 
 def list_ended_values(user: User, message_ids: Collection[UUID | None]) -> list[KeyedValue]:
@@ -211,16 +202,7 @@ def _key_words(key: str) -> str:
 
 
 def _traces(value: Any) -> Traces:
-    return Traces(_leaves(value))
-
-
-def _leaves(value: Any) -> list[str]:
-    if isinstance(value, bool) or value is None:
-        return []
-    if isinstance(value, dict | list):
-        parts = value.values() if isinstance(value, dict) else value
-        return [leaf for part in parts for leaf in _leaves(part)]
-    return [json_text(value)]
+    return Traces(list_leaves(value))
 
 
 def _join_left(content: str, gone: Collection[str]) -> str:

@@ -35,22 +35,31 @@ class Operation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownMemory:
+class Target:
+    """A memory that a verdict names. `text`: what it said then; where it says something else now, it is left alone.
+
+    `item`: the index of an item, where the memory is a list.
+    """
+
+    kind: KindName
+    memory_id: UUID
+    text: str
+    item: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMemory(Target):
     """A memory as a judge sees it. `number`: by which a verdict names it, from 1.
 
     `text`: the content of an atomic memory, ``key: value`` of a long-term one. A list stands as one known memory for
-    each of its items, under the same `key`; `item` is the index of that item. `said_at`: when it was said; `event`: the
-    day it is about, if known. `memory_id`: its row. `by_owner`: its owner wrote or edited it by hand.
+    each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, if known.
+    `by_owner`: its owner wrote or edited it by hand.
     """
 
-    number: int
-    kind: KindName
-    text: str
+    number: int = 0
     key: str = ""
     said_at: datetime | None = None
     event: datetime | None = None
-    memory_id: UUID | None = None
-    item: int | None = None
     by_owner: bool = False
 
 
@@ -80,7 +89,7 @@ class Said:
     message_id: UUID | None
     session_id: UUID | None
     said_at: datetime
-    text: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +111,26 @@ class JudgedStatement:
     number: int = 0
     revises: tuple[int, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The content."""
+        return self.content
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """What the verdict names."""
+        return self.verdict.targets
+
+    @property
+    def confidence(self) -> float:
+        """That of the verdict."""
+        return self.verdict.confidence
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends its targets."""
+        return self.verdict.relation is Relation.CONTRADICTS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedOperation:
@@ -114,6 +143,11 @@ class JudgedOperation:
     confidence: float = 1.0
     grounded: bool = True
     confirmed: bool = True
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends its targets."""
+        return self.operation is not Operation.ADD
 
 
 class Reason(StrEnum):
@@ -128,17 +162,7 @@ class Reason(StrEnum):
     SET_ASIDE = "set_aside"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A memory that a verdict names. `text`: what it said then; where it says something else now, it is left alone.
-
-    `item`: the index of an item, where the memory is a list.
-    """
-
-    kind: KindName
-    memory_id: UUID
-    text: str
-    item: int | None = None
+Judged = JudgedStatement | JudgedOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,25 +206,3 @@ class PendingVerdict:
             merged=stored["merged"],
             is_memory=stored["is_memory"],
         )
-
-
-def name_targets(known: Sequence[KnownMemory]) -> list[Target]:
-    """Return known memories as the targets of a verdict."""
-    return [
-        Target(memory.kind, memory.memory_id, memory.text, memory.item)
-        for memory in known
-        if memory.memory_id is not None
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A long-term memory that a verdict names. `text`: as it was shown; `item`: the index of an item of a list.
-
-    `replacement`: what takes the place of the value, or of the item.
-    """
-
-    memory_id: UUID
-    text: str
-    item: int | None = None
-    replacement: str | None = None

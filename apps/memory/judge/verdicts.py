@@ -1,12 +1,13 @@
 """Recording what a judge made of a message, across atomic and long-term memory (A2, A3): the one way in.
 
-Its verdicts are carried out as they were given. What `apps.memory.judge.guards` holds back waits for review.
+Its verdicts are carried out as they were given. What the guards hold back waits for its owner's review: they never
+decide what is true, they hold back what a person would want to look at first.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -16,12 +17,12 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.core.text.clean import clean_text
 from apps.core.text.fold import normalize_value
+from apps.core.text.instructions import is_instruction
 from apps.core.text.sentences import cut_at_sentence
-from apps.memory.judge.endings import add_items, carry_out_long_term, end_memories, name_long_term
-from apps.memory.judge.guards import Guards, check_targets, sanitize_verdicts
-from apps.memory.judge.recorder import AtomicRecorder
+from apps.memory.judge.recorder import AtomicRecorder, add_items, carry_out_long_term, end_memories, keep_long_term
 from apps.memory.judge.twins import list_ended_values, says_only
 from apps.memory.judge.types import (
+    Judged,
     JudgedOperation,
     JudgedStatement,
     KnownMemory,
@@ -30,7 +31,6 @@ from apps.memory.judge.types import (
     Relation,
     Target,
     Verdict,
-    name_targets,
 )
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Status
@@ -38,14 +38,16 @@ from apps.memory.tombstones import find_deleted
 from apps.memory.types import KindName
 from apps.memory.writer import Writer
 
+# Memories that one message may end, replace or rewrite by itself: "more than a handful" is looked at first.
+MAX_ENDS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class _Case:
     """A statement or an operation with all that was read and decided of it, once."""
 
-    judged: JudgedStatement | JudgedOperation
-    known: Sequence[KnownMemory]
-    targets: Sequence[Target]
+    judged: Judged
+    targets: Sequence[KnownMemory]
     hold: Reason | None
 
 
@@ -65,9 +67,9 @@ def record_verdicts(
     after it was said (L6), what was rejected or waits, and what this very message has left already. `max_length`: of a
     content in characters. Every statement and every operation is one change, undone as one, across both kinds.
     """
-    stated = sanitize_verdicts(_clean(statements, max_length=max_length), known)
     numbers = {memory.number for memory in known}
-    asked = [replace(operation, targets=check_targets(operation.targets, numbers=numbers)) for operation in operations]
+    stated = [_sanitize(statement, numbers) for statement in _clean(statements, max_length=max_length)]
+    asked = [replace(operation, targets=_keep_shown(operation.targets, numbers)) for operation in operations]
     asked = [operation for operation in asked if operation.targets and _has_text(operation)]
     if not (stated or asked):
         return []
@@ -75,9 +77,7 @@ def record_verdicts(
         lock_memories(user)
         stated = _drop_decided(user, stated)
         asked = _drop_waiting(user, asked)
-        guards = Guards(known=known, statements=stated, operations=asked, auto_accept_confidence=auto_accept_confidence)
-        judged: list[JudgedStatement | JudgedOperation] = [*stated, *asked]
-        cases = [_read_case(one, known, guards) for one in judged]
+        cases = _decide([*stated, *asked], known, threshold=auto_accept_confidence)
         ended = list_ended_values(user, {statement.source.message_id for statement in stated})
         writer = Writer(user, now=now)
         recorder = AtomicRecorder(
@@ -88,17 +88,18 @@ def record_verdicts(
             max_length=max_length,
         )
         for case in sorted(cases, key=lambda case: case.judged.source.said_at):
-            operation = uuid4()
+            said = case.judged.source
+            writer.begin(uuid4(), message_id=said.message_id)
             if case.hold is not None:
-                recorder.hold(case.judged, case.hold, known=case.known, operation=operation)
+                recorder.hold(case.judged, case.hold, targets=case.targets)
             elif isinstance(case.judged, JudgedOperation):
-                _operate(user, recorder, case, case.judged, operation=operation, now=now)
+                _operate(user, recorder, case, case.judged, operation=writer.operation, now=now)
             elif case.judged.verdict.relation is Relation.NEW and says_only(
-                case.judged.content, ended, message_id=case.judged.source.message_id, others=[]
+                case.judged.content, ended, message_id=said.message_id, others=[]
             ):
-                recorder.record_ended(case.judged, operation=operation)
+                recorder.record_ended(case.judged)
             else:
-                _state(user, recorder, case, case.judged, operation=operation, now=now)
+                _state(user, recorder, case, case.judged, operation=writer.operation, now=now)
         return writer.save()
 
 
@@ -113,6 +114,21 @@ def _clean(statements: Sequence[JudgedStatement], *, max_length: int) -> list[Ju
         for statement in statements
     )
     return [statement for statement in cleaned if statement.content]
+
+
+def _sanitize(statement: JudgedStatement, numbers: Collection[int]) -> JudgedStatement:
+    """Return a statement with what its verdict can know; without a target that was shown it is new."""
+    verdict, targets = statement.verdict, _keep_shown(statement.targets, numbers)
+    if verdict.relation is Relation.NEW or not targets:
+        return replace(statement, verdict=Verdict(confidence=verdict.confidence))
+    left = verdict.left if verdict.relation is Relation.CONTRADICTS else None
+    merged = verdict.merged if verdict.relation is Relation.REFINES else None
+    return replace(statement, verdict=replace(verdict, targets=targets, left=left, merged=merged))
+
+
+def _keep_shown(targets: Sequence[int], numbers: Collection[int]) -> tuple[int, ...]:
+    """Return the targets that were shown, each once."""
+    return tuple(dict.fromkeys(target for target in targets if target in numbers))
 
 
 def _has_text(operation: JudgedOperation) -> bool:
@@ -155,29 +171,51 @@ def _drop_waiting(user: User, operations: Sequence[JudgedOperation]) -> list[Jud
     return [operation for operation in operations if operation.source.message_id not in left]
 
 
-def _read_case(judged: JudgedStatement | JudgedOperation, known: Sequence[KnownMemory], guards: Guards) -> _Case:
+def _decide(judged: Sequence[Judged], known: Sequence[KnownMemory], *, threshold: float) -> list[_Case]:
+    """Return every case with its targets, and why it has to wait, if it has."""
     by_number = {memory.number: memory for memory in known}
-    numbers = judged.verdict.targets if isinstance(judged, JudgedStatement) else judged.targets
-    shown = [by_number[number] for number in numbers]
-    return _Case(judged, shown, name_targets(shown), hold=guards.find_hold(judged))
+    ends: Counter[UUID | None] = Counter()
+    for one in judged:
+        if one.ends:
+            ends[one.source.message_id] += len(one.targets)
+    cases = []
+    for one in judged:
+        shown = [by_number[number] for number in one.targets]
+        many = ends[one.source.message_id] > MAX_ENDS
+        cases.append(_Case(one, shown, _find_hold(one, shown, threshold=threshold, many=many)))
+    return cases
+
+
+def _find_hold(judged: Judged, shown: Sequence[KnownMemory], *, threshold: float, many: bool) -> Reason | None:
+    """Return why a verdict has to wait, None where it may be carried out. `many`: its message ends more than a few."""
+    if isinstance(judged, JudgedStatement) and judged.verdict.relation is Relation.SAME:
+        return None  # nothing of it is written
+    if is_instruction(judged.text or ""):
+        return Reason.INSTRUCTION
+    if not judged.grounded:
+        return Reason.UNGROUNDED
+    if judged.confidence < threshold:
+        return Reason.UNSURE
+    if not (judged.ends and shown):
+        return None
+    if any(memory.by_owner for memory in shown):
+        return Reason.BY_OWNER
+    if not judged.confirmed:
+        return Reason.UNCONFIRMED
+    return Reason.MANY_ENDS if many else None
 
 
 def _state(
     user: User, recorder: AtomicRecorder, case: _Case, statement: JudgedStatement, *, operation: UUID, now: datetime
 ) -> None:
-    targets, verdict = case.targets, statement.verdict
-    if verdict.relation is Relation.REFINES and any(memory.by_owner for memory in case.known):
+    targets: Sequence[Target] = case.targets
+    verdict = statement.verdict
+    if verdict.relation is Relation.REFINES and any(memory.by_owner for memory in case.targets):
         # What its owner wrote is not rewritten: what is new is stored beside it.
         targets, statement = [], replace(statement, verdict=Verdict(confidence=verdict.confidence))
-    recorder.record(statement, targets=targets, operation=operation)
-    carry_out_long_term(
-        user=user,
-        targets=targets,
-        verdict=statement.verdict,
-        said=statement.source,
-        operation=operation,
-        now=now,
-    )
+    recorder.record(statement, targets=targets)
+    said, verdict = statement.source, statement.verdict
+    carry_out_long_term(user=user, targets=targets, verdict=verdict, said=said, operation=operation, now=now)
 
 
 def _operate(
@@ -185,16 +223,17 @@ def _operate(
 ) -> None:
     replacement = asked.text if asked.operation is Operation.REPLACE else None
     if asked.operation is Operation.END:
-        recorder.end(case.targets, operation=operation, message_id=asked.source.message_id)
+        recorder.end(case.targets)
     elif atomic := [target for target in case.targets if target.kind is KindName.ATOMIC]:
         assert asked.text is not None
         relation = Relation.REFINES if asked.operation is Operation.ADD else Relation.CONTRADICTS
         verdict = Verdict(relation, asked.targets, asked.confidence)
         statement = JudgedStatement(content=asked.text, source=asked.source, verdict=verdict)
-        recorder.record(statement, targets=atomic, operation=operation)
-    named = name_long_term(case.targets, replacement=replacement)
+        recorder.record(statement, targets=atomic)
+    named = keep_long_term(case.targets)
     if named and asked.operation is not Operation.ADD:
-        end_memories(user=user, named=named, said=asked.source, operation=operation, now=now)
+        endings = [(target, replacement) for target in named]
+        end_memories(user=user, endings=endings, said=asked.source, operation=operation, now=now)
     elif named:
         assert asked.text is not None
-        add_items(user=user, named=named, text=asked.text, said=asked.source, operation=operation, now=now)
+        add_items(user=user, targets=named, text=asked.text, said=asked.source, operation=operation, now=now)

@@ -53,7 +53,7 @@ class IndexedVector(models.Model):
     """A vector that may be in its table's vector index; `in_index`: whether it is.
 
     That of people who have so few that all are compared is not: a row in it costs more to write than everything else of
-    it, and 4 KB of memory (`apps.memory.vectors.indexing`).
+    it, and 4 KB of memory (`apps.memory.vectors.embedders`).
     """
 
     in_index = models.BooleanField(default=False, db_default=False, editable=False)

@@ -31,12 +31,11 @@ from apps.memory.recall.features import (
     look,
     standardize,
 )
-from apps.memory.recall.query import AtomicQuery
+from apps.memory.recall.query import UTC_ZONE, AtomicQuery
 from apps.memory.types import ScoredAtomicMemory
 from apps.memory.vectors.queries import QueryEmbedding
 
-SAID_BEFORE = -3.0
-"""The weight of what was said already; measured in docs/retrieval.md."""
+SAID_BEFORE = -3.0  # the weight of what was said already; measured in docs/retrieval.md
 
 # The evidence, in standard deviations, that a memory needs among very many, and how much less where there are few: the
 # more memories there are, the likelier one of them is near a message by chance. Measured in docs/retrieval.md.
@@ -91,9 +90,6 @@ def find_threshold(count: int) -> float:
     return max(0.0, OUTSTANDING - FEW_MEMORIES / max(count, 1))
 
 
-_UTC = ZoneInfo("UTC")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class AtomicRanking:
     """Every row of a recall with its score. `order`: row numbers, best first, without rows outside of the time bounds.
@@ -132,7 +128,7 @@ def retrieve_atomic_memories(
     since: datetime | None = None,
     until: datetime | None = None,
     with_muted: bool = False,
-    zone: ZoneInfo = _UTC,
+    zone: ZoneInfo = UTC_ZONE,
     now: datetime | None = None,
 ) -> list[ScoredAtomicMemory]:
     """Return the user's `limit` most relevant active atomic memories for `query`, best first (A4).
@@ -144,16 +140,8 @@ def retrieve_atomic_memories(
     (by default the time of the newest memory) and `zone`: from where "last May" is seen. Two statements. Nothing is
     counted.
     """
-    ranking = rank_atomic_memories(
-        user=user,
-        query=AtomicQuery(query, earlier=earlier),
-        query_embedding=query_embedding,
-        since=since,
-        until=until,
-        with_muted=with_muted,
-        zone=zone,
-        now=now,
-    )
+    asked = AtomicQuery(query, earlier=earlier, since=since, until=until, now=now, zone=zone)
+    ranking = rank_atomic_memories(user, asked, query_embedding=query_embedding, with_muted=with_muted)
     if limit < 1 or ranking is None:
         return []
     order = ranking.outstanding if only_outstanding else ranking.order.tolist()
@@ -161,21 +149,11 @@ def retrieve_atomic_memories(
 
 
 def rank_atomic_memories(
-    *,
-    user: User,
-    query: AtomicQuery,
-    query_embedding: QueryEmbedding | None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    with_muted: bool = False,
-    zone: ZoneInfo = _UTC,
-    now: datetime | None = None,
+    user: User, query: AtomicQuery, *, query_embedding: QueryEmbedding | None, with_muted: bool = False
 ) -> AtomicRanking | None:
     """Rank the user's active memories for `query`, as `retrieve_atomic_memories` does; None where there are none."""
     recall = recall_atomic(user, terms=query.terms, query_embedding=query_embedding, with_muted=with_muted)
-    if recall is None:
-        return None
-    return rank_recall(recall, query, since=since, until=until, zone=zone, now=now)
+    return None if recall is None else rank_recall(recall, query)
 
 
 def find_similar_memories(
@@ -195,30 +173,22 @@ def find_similar_memories(
     return [uuid.UUID(bytes=recall.rows.keys[number].tobytes()) for number in order]
 
 
-def rank_recall(
-    recall: AtomicRecall,
-    query: AtomicQuery,
-    *,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    zone: ZoneInfo = _UTC,
-    now: datetime | None = None,
-) -> AtomicRanking:
+def rank_recall(recall: AtomicRecall, query: AtomicQuery) -> AtomicRanking:
     """Score every row and put the best first; equal ones by time, newest first."""
     rows = recall.rows
-    said_at = now or datetime.fromtimestamp(float(rows.time.max()), UTC)
-    context = look(recall, query, query.list_times(said_at=said_at, zone=zone))
+    said_at = query.now or datetime.fromtimestamp(float(rows.time.max()), UTC)
+    context = look(recall, query, query.list_times(said_at=said_at))
     features = compute_columns(context)
     parts = weigh(features)
     scores = np.sum(list(parts.values()), axis=0)
     keyword_scores = compute_keyword_scores(recall, query)
     allowed = np.isfinite(rows.cosine) | (features["words_near"] > 0) | (features["time"] > 0) | (keyword_scores > 0)
-    if features["time"].any() and query.names_time_alone(said_at=said_at, zone=zone):
+    if features["time"].any() and query.names_time_alone(said_at=said_at):
         allowed &= features["time"] > 0
-    if since is not None:
-        allowed &= rows.time >= since.timestamp()
-    if until is not None:
-        allowed &= rows.time <= until.timestamp()
+    if query.since is not None:
+        allowed &= rows.time >= query.since.timestamp()
+    if query.until is not None:
+        allowed &= rows.time <= query.until.timestamp()
     order = rank(scores, times=rows.time)
     return AtomicRanking(
         recall=recall,

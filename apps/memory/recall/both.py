@@ -40,6 +40,32 @@ class RecalledMemories:
     rounds: list[RecalledRound] = field(default_factory=list)
 
 
+def recall_long_term(
+    user: User,
+    message: str,
+    settings: MemorySettings,
+    limit: int | None = None,
+    *,
+    query_embedding: QueryEmbedding | None,
+    working_memory: HasTopic | None = None,
+    now: datetime | None = None,
+) -> list[ScoredMemory]:
+    """Retrieve long-term memories as the user's `settings` say; `limit` is `memory.retrieval_limit` unless said."""
+    return retrieve_relevant_memories(
+        user=user,
+        message=message,
+        limit=settings.retrieval_limit if limit is None else limit,
+        working_memory=working_memory,
+        candidate_limit=settings.candidate_limit,
+        weights=settings.score_weights,
+        half_life_days=settings.recency_half_life_days,
+        max_keywords=settings.max_keywords,
+        query_embedding=query_embedding if settings.semantic_candidates else None,
+        min_similarity=settings.semantic_min_similarity,
+        now=now,
+    )
+
+
 def recall_memories(
     *,
     user: User,
@@ -61,28 +87,17 @@ def recall_memories(
     `since` and `until` bound the times of atomic memories. `rounds_without`: past rounds too, without these messages;
     None for none. Reads only.
     """
-    long_term = retrieve_relevant_memories(
-        user=user,
-        message=message,
-        limit=settings.retrieval_limit if long_term_limit is None else long_term_limit,
-        working_memory=working_memory,
-        candidate_limit=settings.candidate_limit,
-        weights=settings.score_weights,
-        half_life_days=settings.recency_half_life_days,
-        max_keywords=settings.max_keywords,
-        query_embedding=query_embedding if settings.semantic_candidates else None,
-        min_similarity=settings.semantic_min_similarity,
-        now=now,
-    )
-    ranking = rank_atomic_memories(
-        user=user,
-        query=AtomicQuery(message, earlier=earlier),
+    long_term = recall_long_term(
+        user,
+        message,
+        settings,
+        long_term_limit,
         query_embedding=query_embedding,
-        since=since,
-        until=until,
-        zone=settings.zone,
+        working_memory=working_memory,
         now=now,
     )
+    query = AtomicQuery(message, earlier=earlier, since=since, until=until, now=now, zone=settings.zone)
+    ranking = rank_atomic_memories(user, query, query_embedding=query_embedding)
     atomic, usual = list[ScoredAtomicMemory](), NO_SAMPLE
     if ranking is not None:
         atomic = read_ranked(user, ranking, ranking.outstanding[: settings.rag_top_n * SPARES])

@@ -8,7 +8,7 @@ is the person's own: lengths and document frequencies are those of their active 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,20 +17,128 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.accounts.models import User
-from apps.core.db import fetch_rows
+from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.segment import is_cjk
 from apps.memory.recall.features import K1, WIDE_TURNS, AtomicRecall, AtomicRows, B, Floats
-from apps.memory.recall.nearest import NearestStatement, corpus_sql, gate_sql, nearest_parameters, nearest_sql
 from apps.memory.types import AtomicCandidate
 from apps.memory.vectors.queries import QueryEmbedding
 
-ARM_LIMIT = 100
-"""How many memories each arm gives where they are not all ranked."""
+# Active memories of one person up to which all their vectors are compared (docs/retrieval.md has the measurement).
+EXACT_SCAN_LIMIT = 5_000
+
+# Entries of the index that one step of the scan looks at: with it 99.5 % of what an exact scan would give.
+EF_SEARCH = 400
+
+# The query's vector, once, as a part of the statement; null where there is none.
+QUERY = "query AS MATERIALIZED (SELECT %(vector)s::halfvec AS embedding)"
+
+
+_NO_LIMIT = 2**31
+
+_IS_MISSING = """
+SELECT EXISTS (SELECT FROM {embeddings} WHERE user_id = %(user)s AND model_id = %(model)s AND NOT in_index)
+"""
+
+
+class NearestStatement:
+    """A statement in its two versions, each made by `write(exact=…)`.
+
+    Its ``corpus`` is made of `corpus_sql`, every arm that reads memories has `gate_sql` among its conditions, and there
+    is always a row, with the number of memories in its last column.
+    """
+
+    def __init__(self, write: Callable[[bool], str], *, embeddings: str) -> None:
+        self._exact, self._by_index = write(True), write(False)
+        self._is_missing = _IS_MISSING.format(embeddings=embeddings)
+
+    def fetch(self, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Return the rows of the version that fits the number of the person's memories; JSON comes as text."""
+        rows = fetch_prepared(self._exact, parameters)
+        if rows[0][-1] <= EXACT_SCAN_LIMIT:
+            return rows
+        ((is_missing,),) = fetch_rows(self._is_missing, parameters)
+        if is_missing:
+            return fetch_prepared(self._exact, {**parameters, "exact_limit": _NO_LIMIT})
+        return fetch_rows(self._by_index, parameters)
+
+
+def corpus_sql(memories: str, *, columns: str, exact: bool) -> str:
+    """The SELECT of `columns`, aggregates, over the person's active memories: exactly, only as far as need be."""
+    limit = "LIMIT %(exact_limit)s + 1" if exact else ""
+    return f"""
+    SELECT {columns}
+    FROM (
+        SELECT * FROM {memories}
+        WHERE user_id = %(user)s AND status = 'active' AND (%(with_muted)s OR NOT muted) {limit}
+    ) AS memory"""  # noqa: S608 - our own names
+
+
+def gate_sql(*, exact: bool) -> str:
+    """The condition under which an arm reads anything, evaluated once and before it does.
+
+    That of the index always holds: since the exact version counted, some of the memories may have gone. It sets how the
+    index is read, for this statement; in a transaction for the rest of that.
+    """
+    if exact:
+        return "(SELECT memory_count <= %(exact_limit)s FROM corpus)"
+    return """(
+        SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
+               AND set_config('hnsw.ef_search', %(ef_search)s, true) IS NOT NULL
+    )"""
+
+
+def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: bool) -> str:
+    """The SELECT of (id, similarity) of the active rows of `memories` whose vectors in `embeddings` are nearest.
+
+    It stands behind `QUERY` and ``corpus``, reads ``with_muted`` (L10) and what `nearest_parameters` gives, and gives
+    at most ``limit`` rows. `where` narrows the memories, called ``memory``. None of these comes from outside.
+    """
+    of_person = f"vector.user_id = %(user)s AND vector.model_id = %(model)s AND {gate_sql(exact=exact)}"
+    # OFFSET 0 insists on looking up each memory by its ID: with statistics that do not know of this person's rows yet,
+    # the planner would join each of them with each.
+    active = f"""LATERAL (
+        SELECT FROM {memories} AS memory
+        WHERE memory.id = vector.memory_id AND memory.status = 'active' AND {where}
+              AND (%(with_muted)s OR NOT memory.muted)
+        OFFSET 0
+    ) AS found"""
+    # The exact scan compares first and looks up only until there are enough; the index has to stand beside the limit to
+    # be read that way.
+    if exact:
+        return f"""
+    SELECT memory_id AS id, 1 - distance AS similarity
+    FROM (
+        SELECT memory_id, vector.embedding <=> (SELECT embedding FROM query) AS distance
+        FROM {embeddings} AS vector
+        WHERE {of_person}
+        ORDER BY distance
+    ) AS vector CROSS JOIN {active}
+    ORDER BY distance
+    LIMIT %(limit)s"""  # noqa: S608 - as above
+    return f"""
+    SELECT vector.memory_id AS id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
+    FROM {embeddings} AS vector CROSS JOIN {active}
+    WHERE {of_person} AND vector.in_index
+    ORDER BY vector.embedding <=> (SELECT embedding FROM query)
+    LIMIT %(limit)s"""  # noqa: S608 - as above
+
+
+def nearest_parameters(query_embedding: QueryEmbedding | None, *, limit: int) -> dict[str, Any]:
+    """The parameters of `QUERY` and `nearest_sql` besides ``user``; without a vector nothing is near."""
+    return {
+        "vector": query_embedding.sql if query_embedding else None,
+        "model": query_embedding.model_id if query_embedding else None,
+        "exact_limit": EXACT_SCAN_LIMIT,
+        "ef_search": str(EF_SEARCH),
+        "limit": limit,
+    }
+
+
+ARM_LIMIT = 100  # how many memories each arm gives where they are not all ranked
 
 LONGEST_NAME = 40
 
-_EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
-"""PostgreSQL counts microseconds from here."""
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()  # PostgreSQL counts microseconds from here
 
 _QUERY = """query AS MATERIALIZED (
     SELECT %(vector)s::halfvec AS embedding, %(last_vector)s::halfvec AS last_embedding,
@@ -171,11 +279,7 @@ _RECALL = NearestStatement(_write, embeddings="atomic_embedding")
 
 
 def recall_atomic(
-    user: User,
-    *,
-    terms: Sequence[str],
-    query_embedding: QueryEmbedding | None,
-    with_muted: bool = False,
+    user: User, *, terms: Sequence[str], query_embedding: QueryEmbedding | None, with_muted: bool = False
 ) -> AtomicRecall | None:
     """The user's active memories, all or the most promising, as columns; None where there are none.
 

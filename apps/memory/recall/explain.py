@@ -32,11 +32,8 @@ from apps.memory.vectors.queries import QueryEmbedding
 
 T = TypeVar("T")
 
-COUNTED_HITS = 10_000
-"""How far the memories that hold a keyword are counted."""
-
-EXPLAINED = 50
-"""How many atomic memories are explained, best first, at least."""
+COUNTED_HITS = 10_000  # how far the memories that hold a keyword are counted
+EXPLAINED = 50  # how many atomic memories are explained, best first, at least
 
 
 class Arm(StrEnum):
@@ -198,11 +195,10 @@ def explain_recall(
     )
     atomic = _explain_atomic(
         user,
-        query=AtomicQuery(message, earlier=earlier),
+        query=AtomicQuery(message, earlier=earlier, now=now, zone=settings.zone),
         settings=settings,
         query_embedding=query_embedding,
         known=known,
-        now=now,
     )
     rounds, milliseconds = known.once(
         ("rounds", settings.rounds_top_n, frozenset(rounds_without)),
@@ -272,11 +268,7 @@ def _explain_long_term(
         limit=settings.retrieval_limit,
         candidate_limit=limit,
         ranked=[
-            ExplainedMemory(
-                scored=memory,
-                arms=arms[memory.candidate.id],
-                modes=modes[memory.candidate.id],
-            )
+            ExplainedMemory(scored=memory, arms=arms[memory.candidate.id], modes=modes[memory.candidate.id])
             for memory in ranked
         ],
         unmatched=[candidate for candidate in recall.candidates if candidate.id not in scored],
@@ -340,13 +332,7 @@ def _list_nearest(user: User, query_embedding: QueryEmbedding | None, *, limit: 
 
 
 def _explain_atomic(
-    user: User,
-    *,
-    query: AtomicQuery,
-    settings: MemorySettings,
-    query_embedding: QueryEmbedding | None,
-    known: Asked,
-    now: datetime,
+    user: User, *, query: AtomicQuery, settings: MemorySettings, query_embedding: QueryEmbedding | None, known: Asked
 ) -> AtomicExplanation:
     terms = query.terms
     recall, milliseconds = known.once(
@@ -355,7 +341,7 @@ def _explain_atomic(
     limit = settings.rag_top_n
     if recall is None:
         return AtomicExplanation(milliseconds=milliseconds, terms=terms, memory_count=0, limit=limit, ranked=[], more=0)
-    ranking = rank_recall(recall, query, zone=settings.zone, now=now)
+    ranking = rank_recall(recall, query)
     shown = max(EXPLAINED, limit * SPARES)
     first = ranking.order[:shown].tolist()
     scored, _ = known.once(("atomic texts", tuple(first)), lambda: read_ranked(user, ranking, first))

@@ -108,11 +108,8 @@ class Sample:
 NO_SAMPLE = Sample()
 
 
-K1 = 0.9
-"""How soon a further occurrence of a term stops to count."""
-
-B = 0.4
-"""How much a long memory's terms count less. Both are the defaults of Anserini and BEIR, not tuned here."""
+K1 = 0.9  # how soon a further occurrence of a term stops to count
+B = 0.4  # how much a long memory's terms count less. Both are the defaults of Anserini and BEIR, not tuned here.
 
 
 def compute_idfs(recall: AtomicRecall) -> Floats:
@@ -137,14 +134,9 @@ def compute_bm25(recall: AtomicRecall, weights: Floats) -> Floats:
 
 
 NEAR_TURNS = 2
-WIDE_TURNS = 4
-"""How many turns before and after a turn are looked at, for words around it."""
-
-COSINE_SPREAD = 0.05
-"""How far cosines lie apart where hardly any memory stands out."""
-
-BEST_OF_SESSION = 3
-"""A session is as good as its best memories, on average."""
+WIDE_TURNS = 4  # how many turns before and after a turn are looked at, for words around it
+COSINE_SPREAD = 0.05  # how far cosines lie apart where hardly any memory stands out
+BEST_OF_SESSION = 3  # A session is as good as its best memories, on average
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -20,7 +20,7 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
 from apps.core.text.clean import json_text, readable_text
-from apps.core.text.fold import fold, normalize_value
+from apps.core.text.fold import fold, fold_for_search, normalize_value
 from apps.core.text.grounding import Traces, has_content, is_said_by, list_unsaid
 from apps.core.text.search import bm25_terms
 from apps.core.text.segment import holds_chinese
@@ -28,19 +28,16 @@ from apps.core.text.sentences import split_sentences
 from apps.memory.judge.twins import denies_anything, list_lost, shares_key
 from apps.memory.keyed import list_items
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
-from apps.memory.recall.shown import Shown
 from apps.memory.tombstones import digest_values, find_deleted, find_tombstones
 from apps.memory.types import KindName
 from apps.memory.vectors.queries import QueryEmbedding
 
-REMOVED = "…"
-"""What stands where nothing is left of a text."""
+REMOVED = "…"  # what stands where nothing is left of a text
 
-NEWEST_VALUES, NEWEST_CONTENTS = 1_000, 300
-"""Ended long-term and atomic memories whose texts are cut out of notes."""
+NEWEST_VALUES, NEWEST_CONTENTS = 1_000, 300  # ended long-term and atomic memories whose texts are cut out of notes
 
+# A value that says by itself what it is about; of another ("green", 杭州) the sentence must name its key, too.
 _TELLING = re.compile(r"\d|[A-Z]|[\u3400-\u9fff]{4}")
-"""A value that says by itself what it is about; of another ("green", 杭州) the sentence must name its key, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +126,8 @@ def _is_repeated(content: str, successor: Any) -> bool:
     return bool(successor) and is_said_by(content, said=successor) and not denies_anything(successor)
 
 
-NEWEST = 500
-"""Ended memories of each kind among which a question about the past looks."""
-
-NEAR = 0.15
-"""So much nearer than the embedder's floor is what shares no word with the question."""
+NEWEST = 500  # ended memories of each kind among which a question about the past looks
+NEAR = 0.15  # so much nearer than the embedder's floor is what shares no word with the question
 
 _CUES_FILE = Path(__file__).with_name("past_cues.txt")
 _ASKS = re.compile(
@@ -265,3 +259,72 @@ def _load_cues() -> tuple[str, ...]:
     cues = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
     # The words of an English line may have others between them.
     return tuple(cue if holds_chinese(cue) else cue.replace(" ", r"(?: [a-z]+){0,5} ") for cue in cues)
+
+
+MISSING_SHARE = 0.1  # A text says nothing new if another one has all but so many of its words
+
+# The same said in other words: a memory is shorter than the sentence that it was made of.
+TOLD_SHARE = 0.4
+
+_DIGIT = re.compile(r"\d")
+_NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|nobody|without|cannot)\b|n['’]t\b|[不没未无别]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A text as others are looked for in it: folded, and whether it denies something."""
+
+    folded: str
+    negated: bool
+
+    def says(self, terms: Collection[str], *, negated: bool) -> bool:
+        """Whether another text of these terms says nothing beyond this: no word, no number, no denial."""
+        if negated != self.negated:
+            return False
+        missing = [term for term in terms if not self._has(term)]
+        return len(missing) <= MISSING_SHARE * len(terms) and not any(map(_DIGIT.search, missing))
+
+    def _has(self, term: str) -> bool:
+        if term not in self.folded:
+            return False
+        # 7 is not in 17:45.
+        return not _DIGIT.search(term) or re.search(rf"(?<!\d){re.escape(term)}(?!\d)", self.folded) is not None
+
+
+class Shown:
+    """Texts that are shown, such as the messages of the window; each that adds something joins them.
+
+    They are not cut into words, which would take longer than everything else of a prompt: terms are looked for in them.
+    """
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts = [_read(text) for text in texts]
+
+    def add(self, text: str) -> bool:
+        """Whether `text` says anything that no single text shown says; then it is one of them from now on.
+
+        A text without any word to compare, such as 😀, is never taken for a repetition.
+        """
+        said, terms = _read(text), set(bm25_terms(text))
+        repeats = bool(terms) and any(known.says(terms, negated=said.negated) for known in self._texts)
+        if not repeats:
+            self._texts.append(said)
+        return not repeats
+
+
+def tells_all(memories: Sequence[str], message: str) -> bool:
+    """Whether memories that came from a message tell all of it: each sentence with two words or more, by half of them.
+
+    A memory may hold one sentence of its message; of several, the others may be what is asked for.
+    """
+    known = [set(bm25_terms(memory)) for memory in memories]
+    sentences = split_sentences(message)
+    if len(sentences) < 2 or not known:
+        return bool(known)
+    telling = [words for sentence in sentences if len(words := set(bm25_terms(sentence))) > 1]
+    return all(any(len(words & one) >= TOLD_SHARE * len(words) for one in known) for words in telling)
+
+
+def _read(text: str) -> _Said:
+    folded = fold_for_search(text)
+    return _Said(folded=folded, negated=_NEGATION.search(folded) is not None)

@@ -27,14 +27,7 @@ from apps.core.text.fold import fold, normalize_key
 from apps.core.text.keywords import extract_keywords, stem, word_parts
 from apps.core.text.search import keyword_query, recall_query
 from apps.core.text.segment import is_cjk
-from apps.memory.recall.nearest import (
-    QUERY,
-    NearestStatement,
-    corpus_sql,
-    gate_sql,
-    nearest_parameters,
-    nearest_sql,
-)
+from apps.memory.recall.columns import QUERY, NearestStatement, corpus_sql, gate_sql, nearest_parameters, nearest_sql
 from apps.memory.recall.scoring import rank_candidates
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 from apps.memory.vectors.queries import QueryEmbedding

@@ -17,17 +17,10 @@ from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.search import bm25_terms
 from apps.core.text.time_expressions import find_times
 
-ENOUGH_KEYWORDS = 3
-"""A message with so many keywords says itself what it is about."""
-
-SHARE_PER_KEYWORD = 0.8
-"""With each keyword of its own, what was said before counts so much less."""
-
-LINES = 4
-"""How many of the messages before it are looked at: two rounds."""
-
-LINE_CHARACTERS = 200
-"""Of each; a long reply would drown the message before it."""
+ENOUGH_KEYWORDS = 3  # A message with so many keywords says itself what it is about
+SHARE_PER_KEYWORD = 0.8  # with each keyword of its own, what was said before counts so much less
+LINES = 4  # how many of the messages before it are looked at: two rounds
+LINE_CHARACTERS = 200  # of each; a long reply would drown the message before it
 
 
 def find_earlier(message: str, said: Sequence[str]) -> str:
@@ -58,19 +51,28 @@ _VAGUE = frozenset(
 )
 """Stems of words that ask what there was at a time, and say nothing about it."""
 
+# In a dialogue, what was said one line earlier counts half as much: the person is asked for what they say now.
 LINE_DECAY = 0.5
-"""In a dialogue, what was said one line earlier counts half as much: the person is asked for what they say now."""
+
+
+UTC_ZONE = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True)
 class AtomicQuery:
     """A question, keywords, or the lines of a dialogue, the newest last.
 
-    `earlier`: the lines before it that it needs to be understood (`find_earlier`), oldest first; "" if none.
+    `earlier`: the lines before it that it needs to be understood (`find_earlier`), oldest first; "" if none. `since`,
+    `until`: bounds of the time of a memory's turn, included. `now`, `zone`: from where "last May" is seen; without
+    `now` from the newest memory.
     """
 
     text: str
     earlier: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    now: datetime | None = None
+    zone: ZoneInfo = UTC_ZONE
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
@@ -92,17 +94,17 @@ class AtomicQuery:
         """How much the earlier lines count, 0..1."""
         return weigh_earlier(self.text) if self.earlier else 0.0
 
-    def list_times(self, *, said_at: datetime, zone: ZoneInfo) -> list[tuple[float, float]]:
+    def list_times(self, *, said_at: datetime) -> list[tuple[float, float]]:
         """Return the stretches of time that it names, seen from `said_at`: from and until, in seconds since 1970."""
         return [
             (span.start.timestamp(), span.end.timestamp())
-            for span in find_times(self.text, said_at=said_at, zone=zone, of_past=True)
+            for span in find_times(self.text, said_at=said_at, zone=self.zone, of_past=True)
         ]
 
-    def names_time_alone(self, *, said_at: datetime, zone: ZoneInfo) -> bool:
+    def names_time_alone(self, *, said_at: datetime) -> bool:
         """Whether it names a time and nothing else ("What did I do yesterday?"): whatever is from then is asked for."""
         rest, reached = [], 0
-        for span in find_times(self.text, said_at=said_at, zone=zone, of_past=True):
+        for span in find_times(self.text, said_at=said_at, zone=self.zone, of_past=True):
             rest.append(self.text[reached : span.position])
             reached = span.position + len(span.text)
         return reached > 0 and not set(map(stem, extract_keywords(" ".join([*rest, self.text[reached:]])))) - _VAGUE

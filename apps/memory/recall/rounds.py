@@ -19,30 +19,23 @@ from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.search import SearchTerms, cut_excerpt, parse_question
 from apps.core.text.sentences import cut_client_blocks
 from apps.memory.recall.atomic import find_threshold
+from apps.memory.recall.columns import EF_SEARCH
 from apps.memory.recall.features import NO_SAMPLE, WORDS_AS_EVIDENCE, Sample
-from apps.memory.recall.nearest import EF_SEARCH
 from apps.memory.vectors.queries import QueryEmbedding
 
-NEAREST = 40
-"""How many messages are taken by meaning; some of them may not be recalled."""
+NEAREST = 40  # how many messages are taken by meaning; some of them may not be recalled
+COMMON = 100  # A word in so many of the person's messages tells nothing, and is not looked for any further
+SAMPLE = 200  # vectors from which the usual cosine is estimated where the index is read: the newest ones
 
-COMMON = 100
-"""A word in so many of the person's messages tells nothing, and is not looked for any further."""
-
-SAMPLE = 200
-"""Vectors from which the usual cosine is estimated where the index is read: the newest ones."""
-
+# What whoever is in the index is taken to have: counting takes longer than searching, and more changes nothing.
 MANY = 1_000
-"""What whoever is in the index is taken to have: counting takes longer than searching, and more changes nothing."""
 
-QUESTION = 2.0
-"""Standard deviations that a message loses that asks something itself: it rarely holds the answer."""
+QUESTION = 2.0  # standard deviations that a message loses that asks something itself: it rarely holds the answer
 
+# So many times as many rounds as a prompt shows are read: some may not be recalled, or say what it says already.
 SPARES = 3
-"""So many times as many rounds as a prompt shows are read: some may not be recalled, or say what it says already."""
 
-SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300
-"""How much of a round's two texts is shown, around what matched."""
+SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300  # how much of a round's two texts is shown, around what matched
 
 _MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type = 'user'"
 
@@ -113,7 +106,7 @@ FROM (
 ) AS hit LEFT JOIN near USING (message_id) CROSS JOIN usual
 """
 
-# The exact one has one good plan, whoever asks; the other is planned for its person, as `apps.memory.recall.nearest`
+# The exact one has one good plan, whoever asks; the other is planned for its person, as `apps.memory.recall.columns`
 # says.
 _FIND_EXACT = _WRITTEN.format(arms=",".join([_QUERY, _NEAR_EXACT, _WORDED]))
 _FIND_BY_INDEX = _WRITTEN.format(arms=",".join([_QUERY, _WORDED, _NEAR_BY_INDEX]))

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold_for_search
 from apps.core.text.keywords import word_parts
-from apps.memory.text import join_text
+from apps.memory.keyed import join_text
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 
 WHOLE_WORD = 1.0
@@ -20,8 +20,7 @@ NO_MATCH = 0.0
 
 CATEGORY_BOOST = {"preference": 1.5, "fact": 1.2, "pattern": 1.0}
 TOPIC_BOOST = 1.3
-FREQUENCY_UNKNOWN = 0.5
-"""Frequency score while no candidate was used more than once: nothing can be told yet (K5)."""
+FREQUENCY_UNKNOWN = 0.5  # frequency score while no candidate was used more than once: nothing can be told yet (K5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, Warning, register
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
 from pgvector import HalfVector
 
 from apps.core.db import fetch_prepared
@@ -49,19 +52,16 @@ def list_models_in_use() -> list[ModelInUse]:
 
 def _list_models() -> list[ModelInUse]:
     states = (EmbeddingModel.State.ACTIVE, EmbeddingModel.State.BUILDING)
-    return [_to_model(row) for row in EmbeddingModel.objects.filter(state__in=states).order_by("state")]
-
-
-def _to_model(row: EmbeddingModel) -> ModelInUse:
-    return ModelInUse(id=row.pk, name=row.name, active=row.state == EmbeddingModel.State.ACTIVE)
+    rows = EmbeddingModel.objects.filter(state__in=states).order_by("state")
+    return [ModelInUse(row.pk, row.name, active=row.state == EmbeddingModel.State.ACTIVE) for row in rows]
 
 
 T = TypeVar("T")
 
 _checked: set[tuple[str, int | None]] = set()  # embedders whose dimensions are those of their stored vectors
 
+# So many numbers at the end of all vectors may be zero by chance: what is stored is padded with zeros.
 _ENDING_ZEROS = 8
-"""So many numbers at the end of all vectors may be zero by chance: what is stored is padded with zeros."""
 
 logger = logging.getLogger(__name__)
 
@@ -125,3 +125,100 @@ def to_sql(vector: Vector) -> str:
     used = int(np.flatnonzero(vector)[-1]) + 1 if vector.any() else 0
     numbers = ["%.8g"] * used + ["0"] * (len(vector) - used)
     return "[" + ",".join(numbers) % tuple(vector[:used].tolist()) + "]"
+
+
+INDEX_FROM: dict[type[LongTermEmbedding] | type[AtomicEmbedding] | type[ConversationEmbedding], int] = {
+    LongTermEmbedding: 4_000,
+    AtomicEmbedding: 4_000,
+    ConversationEmbedding: 2_000,
+}
+"""Vectors of one person and model from which on they are put into the index of their table.
+
+What search compares one by one goes a little higher: `EXACT_SCAN_LIMIT` for memories, `jiyi.exact_rows` for messages.
+"""
+
+BATCH = 200
+
+_ARE_INDEXED = """
+SELECT user_id, model_id FROM unnest(%(users)s::bigint[], %(models)s::bigint[]) AS of (user_id, model_id)
+WHERE {is_indexed}
+"""
+
+# Out again only at half of what puts them in, or somebody in between would come and go.
+_MISPLACED = """
+SELECT user_id, model_id, count(*) >= %(many)s FROM {table} GROUP BY user_id, model_id
+HAVING count(*) >= %(many)s AND NOT bool_and(in_index) OR count(*) < %(many)s / 2 AND bool_or(in_index)
+"""
+
+# Materialized: a plan that reads the portion again for each row would skip what it has locked, and take more.
+_MOVE = """
+WITH portion AS MATERIALIZED (
+    SELECT id FROM {table} WHERE user_id = %(user)s AND model_id = %(model)s AND in_index = NOT %(into)s
+    LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+)
+UPDATE {table} SET in_index = %(into)s WHERE id IN (SELECT id FROM portion)
+"""
+
+
+def is_indexed_sql(table: str, *, user: str, model: str) -> str:
+    """The condition that the index has this person's vectors of this model: what they write now belongs there too."""
+    return f"""EXISTS (
+        SELECT FROM {table} AS known WHERE known.user_id = {user} AND known.model_id = {model} AND known.in_index
+    )"""
+
+
+def list_indexed_messages(people: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return those (user, model) whose vectors of messages are in the index."""
+    table = ConversationEmbedding._meta.db_table
+    statement = _ARE_INDEXED.format(is_indexed=is_indexed_sql(table, user="of.user_id", model="of.model_id"))
+    users, models = zip(*people, strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"users": list(users), "models": list(models)})
+        return set(cursor.fetchall())
+
+
+def index_large_collections() -> int:
+    """Put the vectors of people with many into the index, and take out those of people with few again.
+
+    Returns how many were moved. A portion is one transaction, so a run that is stopped continues with the next.
+    """
+    moved = 0
+    with connection.cursor() as cursor:
+        for embedding, many in INDEX_FROM.items():
+            table = embedding._meta.db_table
+            cursor.execute(_MISPLACED.format(table=table), {"many": many})
+            for user, model, into in cursor.fetchall():
+                portion = BATCH
+                while portion == BATCH:
+                    values = {"user": user, "model": model, "into": into, "batch": BATCH}
+                    cursor.execute(_MOVE.format(table=table), values)
+                    portion = cursor.rowcount
+                    moved += portion
+    return moved
+
+
+@register("environment")
+def check_embedding_model(**_options: Any) -> list[CheckMessage]:
+    """Warn of an address that no model is asked at."""
+    if settings.EMBEDDING_BASE_URL.strip() and not settings.EMBEDDING_MODEL.strip():
+        message = "EMBEDDING_BASE_URL is set without EMBEDDING_MODEL, so the local embedding model is used."
+        return [Warning(message, hint="Set EMBEDDING_MODEL to a model of that server.", id="memory.W001")]
+    return []
+
+
+@register(Tags.database)
+def check_active_model(databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Warn when the vectors that search uses are of another model than the configured one."""
+    if DEFAULT_DB_ALIAS not in (databases or ()):
+        return []
+    try:
+        active = find_active_model()
+        building = EmbeddingModel.objects.filter(state=EmbeddingModel.State.BUILDING)
+        is_chosen = building.filter(name=get_embedder_name()).exists()
+    except DatabaseError:  # before the first migration
+        return []
+    if active is None or is_chosen or active.name == get_embedder_name():  # workers make a chosen one the active one
+        return []
+    message = f"EMBEDDING_MODEL selects {get_embedder_name()}, but the stored vectors are of {active.name}."
+    hint = f"Search uses {active.name} until you run `manage.py reembed`."
+    return [Warning(message, hint=hint, id="memory.W002")]

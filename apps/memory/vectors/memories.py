@@ -27,13 +27,16 @@ from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder, Vector
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.locking import lock_memories
-from apps.memory.models import (
-    ConversationEmbedding,
-    EmbeddingModel,
-)
+from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.memory.types import KindName
-from apps.memory.vectors.embedders import ModelInUse, embed_whole, list_models_in_use, to_sql, with_embedder
-from apps.memory.vectors.indexing import is_indexed_sql
+from apps.memory.vectors.embedders import (
+    ModelInUse,
+    embed_whole,
+    is_indexed_sql,
+    list_models_in_use,
+    to_sql,
+    with_embedder,
+)
 
 TASK = "apps.memory.tasks.embed_memories"
 
@@ -49,24 +52,9 @@ ON CONFLICT (memory_id, model_id) DO UPDATE SET embedding = EXCLUDED.embedding
 """
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryVectors:
-    """The vectors of some texts, in their order, by ID of the model in use; None where there is none (yet).
-
-    The active model is the first.
-    """
-
-    by_model: Mapping[int, Sequence[Vector | None]]
-
-    @property
-    def active(self) -> Sequence[Vector | None]:
-        """Those of the active model: what existing vectors may be compared with."""
-        return next(iter(self.by_model.values()))
-
-    @property
-    def complete(self) -> bool:
-        """Whether every text has a vector of every model."""
-        return all(vector is not None for vectors in self.by_model.values() for vector in vectors)
+# The vectors of some texts, in their order, by ID of the model in use, the active one first; None where there is none
+# (yet).
+MemoryVectors = Mapping[int, Sequence[Vector | None]]
 
 
 def embed_memories(texts: Sequence[str], *, at_once: bool = False) -> MemoryVectors:
@@ -77,7 +65,7 @@ def embed_memories(texts: Sequence[str], *, at_once: bool = False) -> MemoryVect
     one cannot be asked.
     """
     embed = _embed_here if at_once else _embed
-    return MemoryVectors(by_model={model.id: embed(model, texts) for model in list_models_in_use()})
+    return {model.id: embed(model, texts) for model in list_models_in_use()}
 
 
 def _embed(model: ModelInUse, texts: Sequence[str]) -> Sequence[Vector | None]:
@@ -103,11 +91,11 @@ def store_memory_embeddings(
     """
     found = [
         (memory_id, model_id, to_sql(vector))
-        for model_id, row in vectors.by_model.items()
+        for model_id, row in vectors.items()
         for memory_id, vector in zip(memory_ids, row, strict=True)
         if vector is not None
     ]
-    if not vectors.complete:
+    if any(vector is None for row in vectors.values() for vector in row):
         kind.embeddings.objects.filter(memory__in=memory_ids).delete()
         kind.model.objects.filter(id__in=memory_ids).update(embedding_refusals=None)
         ask_for_vectors()
@@ -139,11 +127,10 @@ def write_vectors(user: User, kind: MemoryKind, memories: Iterable[Any]) -> None
 
 
 BATCH = 100
-NIL = UUID(int=0)
-"""Below every ID."""
+NIL = UUID(int=0)  # below every ID
 
+# A text that a model refused is offered to it again after so long, or by `reembed`: the fault may pass.
 ASKED_AGAIN_AFTER = timedelta(days=1)
-"""A text that a model refused is offered to it again after so long, or by `reembed`: the fault may pass."""
 
 NOTE_REFUSALS = """
 UPDATE {table}
@@ -228,12 +215,8 @@ def _store_batch(
     rows = kind.model.objects.filter(user=user, id__in=[text.memory_id for text in answers])
     unchanged = [text for text in _read_texts(kind, rows) if text in answers]
     made = {text.memory_id: vector for text in unchanged if (vector := answers[text]) is not None}
-    store_memory_embeddings(
-        user=user,
-        kind=kind,
-        memory_ids=list(made),
-        vectors=MemoryVectors(by_model={model.id: list(made.values())}),
-    )
+    vectors = {model.id: list(made.values())}
+    store_memory_embeddings(user=user, kind=kind, memory_ids=list(made), vectors=vectors)
     _note_refusals(kind, model, memory_ids=[text.memory_id for text in unchanged if text.memory_id not in made])
     return set(made)
 
@@ -264,8 +247,7 @@ def _leave_out_refused(memories: QuerySet[Any], model: ModelInUse) -> QuerySet[A
 
 
 def _read_texts(kind: MemoryKind, rows: QuerySet[Any]) -> list[MemoryText]:
-    said = [field.name for field in kind.fields if field.text]
-    return [MemoryText(row.id, row.user_id, kind.phrase(row)) for row in rows.only("id", "user", *said)]
+    return [MemoryText(row.id, row.user_id, kind.phrase(row)) for row in rows.only("id", "user", *kind.texts)]
 
 
 State = EmbeddingModel.State

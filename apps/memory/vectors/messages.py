@@ -24,8 +24,13 @@ from apps.conversations.models import Message, Role
 from apps.core.llm.embedding import Embedder, Vector, split_text
 from apps.core.text.sentences import cut_client_blocks
 from apps.memory.models import ConversationEmbedding
-from apps.memory.vectors.embedders import ModelInUse, embed_parts, list_models_in_use, with_embedder
-from apps.memory.vectors.indexing import list_indexed_messages
+from apps.memory.vectors.embedders import (
+    ModelInUse,
+    embed_parts,
+    list_indexed_messages,
+    list_models_in_use,
+    with_embedder,
+)
 
 # In the order in which sessions are deleted, and before their messages: nobody waits for each other for good.
 LOCK_MESSAGES = """
@@ -37,8 +42,7 @@ FOR KEY SHARE OF session
 """
 LOCK_MODELS = "SELECT id FROM embedding_model WHERE state <> 'retired' ORDER BY id FOR SHARE"
 
-REFUSED = "text_refused"
-"""The failure of a message whose text the model will not have."""
+REFUSED = "text_refused"  # the failure of a message whose text the model will not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +55,6 @@ class PreparedEmbeddings:
 
 class ModelsChanged(Exception):
     """`reembed` switched models between the making of vectors and their storing: make them again."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A message's text, or a part of it, that becomes one row."""
-
-    message: Message
-    index: int
-    text: str
-    digest: bytes
-
-    @property
-    def key(self) -> tuple[int, bytes]:
-        return self.message.user_id, self.digest
 
 
 def prepare_embeddings(messages: Iterable[Message]) -> PreparedEmbeddings:
@@ -86,18 +76,29 @@ def prepare_embeddings(messages: Iterable[Message]) -> PreparedEmbeddings:
 
 def embed_messages(messages: Sequence[Message], embedder: Embedder, *, model: ModelInUse) -> PreparedEmbeddings:
     """Make the vectors of these messages with one model, which is asked once for each text it has not seen."""
-    parts = [
-        _Part(message=message, index=index, text=text, digest=hashlib.sha256(text.encode()).digest())
+    rows = [
+        ConversationEmbedding(
+            chat_id=message.session_id,
+            user_id=message.user_id,
+            message_id=message.id,
+            part=index,
+            content=text,
+            digest=hashlib.sha256(text.encode()).digest(),
+            message_type=message.role,
+            model_id=model.id,
+            created_at=message.create_time,
+        )
         for message in messages
         for index, text in enumerate(split_text(_get_text(message), max_characters=embedder.max_characters))
     ]
-    known = _find_vectors(model, parts)
-    texts = list(dict.fromkeys(part.text for part in parts if part.key not in known))
+    known = _find_vectors(model, rows)
+    texts = list(dict.fromkeys(row.content for row in rows if _key(row) not in known))
     made = dict(zip(texts, embed_parts(embedder, texts), strict=True))
-    vectors = {part: known[part.key] if part.key in known else made[part.text] for part in parts}
+    for row in rows:
+        row.embedding = known[_key(row)] if _key(row) in known else made[row.content]
     return PreparedEmbeddings(
-        rows=[_make_row(part, model=model, vector=vector) for part, vector in vectors.items() if vector is not None],
-        failures={part.message.id: REFUSED for part, vector in vectors.items() if vector is None},
+        rows=[row for row in rows if row.embedding is not None],
+        failures={row.message_id: REFUSED for row in rows if row.embedding is None},
     )
 
 
@@ -137,36 +138,21 @@ def _get_text(message: Message) -> str:
     return cut_client_blocks(message.content) if message.role == Role.USER else message.content
 
 
-def _find_vectors(model: ModelInUse, parts: Sequence[_Part]) -> dict[tuple[int, bytes], Vector]:
-    """Return the vectors that texts of these parts have in the same person's other messages."""
-    known = ConversationEmbedding.objects.filter(
-        user__in={part.message.user_id for part in parts},
-        model=model.id,
-        digest__in={part.digest for part in parts},
-    )
-    wanted = {part.key for part in parts}
-    rows = known.order_by("user", "digest").distinct("user", "digest").values_list("user_id", "digest", "embedding")
+def _key(row: ConversationEmbedding) -> tuple[int, bytes]:
+    return row.user_id, bytes(row.digest)
+
+
+def _find_vectors(model: ModelInUse, rows: Sequence[ConversationEmbedding]) -> dict[tuple[int, bytes], Vector]:
+    """Return the vectors that these texts have in the same person's other messages."""
+    wanted = set(map(_key, rows))
+    people, digests = {user_id for user_id, _digest in wanted}, {digest for _user_id, digest in wanted}
+    known = ConversationEmbedding.objects.filter(user__in=people, model=model.id, digest__in=digests)
+    found = known.order_by("user", "digest").distinct("user", "digest").values_list("user_id", "digest", "embedding")
     return {
         (user_id, bytes(digest)): np.asarray(vector, dtype=np.float32)
-        for user_id, digest, vector in rows
+        for user_id, digest, vector in found
         if (user_id, bytes(digest)) in wanted
     }
-
-
-def _make_row(part: _Part, *, model: ModelInUse, vector: Vector) -> ConversationEmbedding:
-    message = part.message
-    return ConversationEmbedding(
-        chat_id=message.session_id,
-        user_id=message.user_id,
-        message_id=message.id,
-        part=part.index,
-        content=part.text,
-        digest=part.digest,
-        message_type=message.role,
-        model_id=model.id,
-        embedding=vector,
-        created_at=message.create_time,
-    )
 
 
 DELETED_AT_ONCE = 1_000

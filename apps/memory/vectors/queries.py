@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 
 import structlog
+from django.db import connection
 
-from apps.core.db import release_connections
+from apps.accounts.models import User
+from apps.core.db import fetch_rows, release_connections
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder, Vector
@@ -22,12 +27,11 @@ from apps.core.text.text_cache import register_cache
 from apps.memory.vectors.embedders import ModelInUse, embed_whole, find_active_model, to_sql
 
 DEADLINE_SECONDS = 0.3
+# How long an answer that is too late for its turn is waited for: the same text may be asked for again.
 PATIENCE_SECONDS = 5.0
-"""How long an answer that is too late for its turn is waited for: the same text may be asked for again."""
 
 THREADS = 4
-REMEMBERED = 256
-"""Queries whose vectors are kept: a retry, a second page, the playground ask for the same again."""
+REMEMBERED = 256  # queries whose vectors are kept: a retry, a second page, the playground ask for the same again
 
 logger = structlog.get_logger(__name__)
 
@@ -107,7 +111,7 @@ def _embed_parts(embedder: Embedder, text: str, earlier: str) -> dict[str, Vecto
     if earlier.strip():
         parts["earlier_vector"] = earlier
     try:
-        vectors = dict(zip(parts, _embed(embedder, list(parts.values())), strict=True))
+        vectors = dict(zip(parts, _embed_all(embedder, list(parts.values())), strict=True))
     finally:
         release_connections()  # a new embedder is compared with what is stored, and this thread lives on
     return {**vectors, "focused_vector": embedder.focus(vectors["vector"])}
@@ -132,7 +136,7 @@ def embed_search(text: str, *, model: ModelInUse) -> Vector:
 
     Raises `ModelUnavailable` when the model cannot be asked or refuses the text.
     """
-    (vector,) = _embed(get_embedder(model.name), [text])
+    (vector,) = _embed_all(get_embedder(model.name), [text])
     return vector
 
 
@@ -145,20 +149,17 @@ def embed_queries(texts: Sequence[str]) -> dict[str, QueryEmbedding]:
     model = find_active_model()
     if model is None or not texts:
         return {}
-    keys = {text: (model.name, sha256(text.encode()).digest()) for text in texts if text.strip()}
-    vectors = {text: vector for text, key in keys.items() if (vector := _remembered.find(key)) is not None}
-    missing = [text for text in keys if text not in vectors]
+    wanted = [text for text in dict.fromkeys(texts) if text.strip()]
     try:
         embedder = get_embedder(model.name)
-        made = embed_whole(embedder, missing, seconds=PATIENCE_SECONDS) if missing else []
+        vectors = _embed(embedder, wanted)
     except JiyiError as error:
         logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
         return {}
-    for text, vector in zip(missing, made, strict=True):
-        if vector is not None:
-            _remembered.add(keys[text], vector)
-            vectors[text] = vector
-    return {text: QueryEmbedding(model.id, vector, embedder.min_similarity) for text, vector in vectors.items()}
+    found = zip(wanted, vectors, strict=True)
+    return {
+        text: QueryEmbedding(model.id, vector, embedder.min_similarity) for text, vector in found if vector is not None
+    }
 
 
 class _Remembered:
@@ -190,20 +191,106 @@ _remembered = _Remembered(REMEMBERED)
 register_cache(_remembered.clear)
 
 
-def _embed(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+def _embed(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
+    """Return the vectors of texts, made for those that are not remembered; None for what the model refuses."""
     keys = [(embedder.name, sha256(text.encode()).digest()) for text in texts]
     vectors = [_remembered.find(key) for key in keys]
     missing = [number for number, vector in enumerate(vectors) if vector is None]
-    if missing:
-        made = embed_whole(embedder, [texts[number] for number in missing], seconds=PATIENCE_SECONDS)
-        for number, vector in zip(missing, made, strict=True):
-            if vector is None:
-                raise ModelUnavailable("The embedding model refused this text.", fields={"reason": "refused"})
+    made = embed_whole(embedder, [texts[number] for number in missing], seconds=PATIENCE_SECONDS) if missing else []
+    for number, vector in zip(missing, made, strict=True):
+        vectors[number] = vector
+        if vector is not None:
             _remembered.add(keys[number], vector)
-            vectors[number] = vector
-    return [vector for vector in vectors if vector is not None]
+    return vectors
+
+
+def _embed_all(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    vectors = [vector for vector in _embed(embedder, texts) if vector is not None]
+    if len(vectors) < len(texts):
+        raise ModelUnavailable("The embedding model refused this text.", fields={"reason": "refused"})
+    return vectors
 
 
 @lru_cache(maxsize=1)
 def _get_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, thread_name_prefix="query-embedding")
+
+
+MATCH = """
+SELECT id, chat_id, content, message_type, created_at, similarity
+FROM match_conversations(%s::vector, %s, %s::jsonb)
+"""
+
+# Of the nearest, those that people can open: not summaries, nor what was edited away, nor what is temporary.
+SIMILAR = """
+SELECT message.id, message.session_id, message.role, near.content, message.create_time, near.similarity
+FROM match_conversations(
+    %(vector)s::vector, %(count)s, jsonb_build_object(
+        'user_id', %(user)s, 'threshold', %(threshold)s::double precision,
+        'model', (SELECT name FROM embedding_model WHERE id = %(model)s AND state = 'active')
+    )
+) AS near
+JOIN conversation_embeddings AS entry ON entry.id = near.id
+JOIN conversation AS message ON message.id = entry.message_id
+JOIN chat_session AS session ON session.id = message.session_id
+WHERE message.role IN ('user', 'assistant') AND message.status <> 'replaced' AND NOT session.temporary
+ORDER BY near.similarity DESC, near.id
+LIMIT %(limit)s
+"""
+SPARE = 2  # how many times as many are compared, as some of them are left out
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationMatch:
+    """A message near a query in meaning, or the nearest part of a long one; `similarity` is a cosine."""
+
+    id: uuid.UUID
+    chat_id: uuid.UUID
+    content: str
+    message_type: str
+    created_at: datetime
+    similarity: float
+
+
+def search_conversations(
+    *, user: User, query: str, top_k: int = 5, threshold: float = 0.7, chat_id: uuid.UUID | None = None
+) -> list[ConversationMatch]:
+    """Return the user's `top_k` messages and summaries nearest to `query`, most similar first (V5).
+
+    Nothing below `threshold`; of one session only where `chat_id` names it. Raises `ModelUnavailable` when the query
+    cannot be embedded.
+    """
+    while (model := find_active_model()) is not None:
+        conditions: dict[str, object] = {"user_id": user.pk, "threshold": threshold, "model": model.name}
+        if chat_id is not None:
+            conditions["chat_id"] = str(chat_id)
+        vector = embed_search(query, model=model)
+        with connection.cursor() as cursor:
+            cursor.execute(MATCH, [to_sql(vector), top_k, json.dumps(conditions)])
+            matches = [ConversationMatch(*row) for row in cursor.fetchall()]
+        if find_active_model() == model:  # else `reembed` switched just now, and the vectors of this one are going
+            return matches
+    return []
+
+
+def find_similar_messages(
+    *, user: User, embedding: QueryEmbedding, threshold: float, limit: int
+) -> list[ConversationMatch]:
+    """Return the user's messages nearest to a query that is embedded already, most similar first.
+
+    Of what they and the assistant said and can still be read, archived sessions included. None where another model has
+    become the active one since.
+    """
+    values = {
+        "user": user.pk,
+        "vector": embedding.sql,
+        "threshold": threshold,
+        "model": embedding.model_id,
+        "count": SPARE * limit,
+        "limit": limit,
+    }
+    active = find_active_model()
+    if active is None or active.id != embedding.model_id:
+        return []
+    rows = fetch_rows(SIMILAR, values)
+    return [ConversationMatch(key, chat, passage, role, at, near) for key, chat, role, passage, at, near in rows]

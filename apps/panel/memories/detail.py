@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 from apps.core.errors import JiyiError
 from apps.memory.changes.records import collect_operations
 from apps.memory.changes.undo import undo_operation
-from apps.memory.copies import list_copies
+from apps.memory.deletion import list_copies
 from apps.memory.lifecycle import remove_item
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.vectors.queries import embed_query

@@ -34,7 +34,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
 from apps.memory.changes.records import collect_operations
-from apps.memory.copies import list_copies
+from apps.memory.deletion import list_copies
 from apps.memory.lifecycle import set_category
 from apps.memory.models import Category, Change, Status
 from apps.panel.memories.kinds import BOTH, CHANGEABLE, LONG_TERM, MemoryKind, list_choices, list_sorts

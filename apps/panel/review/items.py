@@ -27,7 +27,7 @@ from apps.memory.judge.review import (
 )
 from apps.memory.judge.types import Reason
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.proposals import reads_as_instruction
+from apps.memory.validation import reads_as_instruction
 from apps.panel.review.queue import Kind, Waiting, list_rows
 from apps.panel.texts import split_found
 from apps.panel.words import show_value

@@ -15,13 +15,13 @@ from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
 from apps.conversations.sessions import delete_session
 from apps.memory.changes.undo import undo_operation, undo_together
-from apps.memory.contexts.writing import append_entry, delete_context
+from apps.memory.contexts import append_entry, delete_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import update_memory
 from apps.memory.models import Change, ContextEntry, LongTermMemory
-from apps.memory.working.sessions import delete_working_memory
+from apps.memory.working import delete_working_memory
 from apps.profile.services import forget_profile, update_profile
 from apps.summaries.services import update_session_summary
 from tests.support.everything import Everything

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.conversations.rounds import record_summary
 from apps.core.llm.types import read_block
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC

@@ -14,7 +14,7 @@ from apps.chat.models import Turn
 from apps.chat.turn import tools
 from apps.chat.turn.tools import MAX_ROUNDS
 from apps.conversations.models import Message
-from apps.memory.contexts.writing import create_context
+from apps.memory.contexts import create_context
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import Change, ContextEntry, LongTermMemory, SharedContext

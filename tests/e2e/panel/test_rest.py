@@ -13,10 +13,10 @@ from playwright.sync_api import Page, expect
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.sessions import create_session
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.models import ContextEntry, SharedContext, WorkingMemory
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from apps.memory.working.sessions import record_form, update_working_memory
+from apps.memory.working import record_form, update_working_memory
 from apps.profile.document import ProposedSection
 from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections, update_profile

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.memory.lifecycle import record_use
 from apps.memory.models import LongTermMemory
-from apps.memory.working.sessions import count_turn, record_form, update_working_memory
+from apps.memory.working import count_turn, record_form, update_working_memory
 from tests.support.entries import propose
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 
@@ -29,24 +29,8 @@ pytestmark = pytest.mark.long_except(
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MEMORIES = "/memory/long-term"
-FIELDS = [
-    "id",
-    "session_id",
-    "message_id",
-    "category",
-    "key",
-    "value",
-    "confidence",
-    "source",
-    "status",
-    "mode",
-    "superseded_by",
-    "muted",
-    "created_at",
-    "updated_at",
-    "last_accessed",
-    "access_count",
-]
+FIELDS = ["id", "session_id", "message_id", "category", "key", "value", "confidence", "source", "status", "mode",
+          "superseded_by", "muted", "created_at", "updated_at", "last_accessed", "access_count"]  # fmt: skip
 
 
 def remember(user: User, key: str, value: Any, *, now: datetime = NOW, **fields: Any) -> LongTermMemory:
@@ -116,21 +100,10 @@ GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
     ("change", "field"),
     [
         ({"category": "opinion"}, "category"),
-        ({"category": ["fact"]}, "category"),
-        ({"category": None}, "category"),
-        ({"key": ""}, "key"),
-        ({"key": " \t"}, "key"),
-        ({"key": 7}, "key"),
-        ({"key": "k" * 201}, "key"),
         ({"value": None}, "value"),
-        ({"value": "  "}, "value"),
         ({"confidence": "0.5"}, "confidence"),
         ({"confidence": True}, "confidence"),
-        ({"confidence": None}, "confidence"),
-        ({"confidence": 1.001}, "confidence"),
-        ({"confidence": -0.1}, "confidence"),
         ({"confidence": int("9" * 400)}, "confidence"),
-        ({"confidence": -int("9" * 400)}, "confidence"),
         ({"source": "hearsay"}, "source"),
         ({"session_id": "nowhere"}, "session_id"),
         ({"categorie": "fact"}, "categorie"),
@@ -151,12 +124,6 @@ def test_a_bad_field_is_named_and_changes_nothing(client: APIClient, change: dic
     assert LongTermMemory.objects.count() == 1
 
 
-@pytest.mark.parametrize("missing", ["category", "key", "value"])
-def test_category_key_and_value_are_needed(client: APIClient, missing: str) -> None:
-    body = {name: value for name, value in GOOD.items() if name != missing}
-    assert error_fields(client.post(MEMORIES, body)) == {missing}
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -174,13 +141,6 @@ def test_category_key_and_value_are_needed(client: APIClient, missing: str) -> N
 def test_a_body_that_cannot_be_stored_is_refused(client: APIClient, body: bytes) -> None:
     error_fields(client.post(MEMORIES, body, content_type="application/json"))
     assert not LongTermMemory.objects.exists()
-
-
-def test_a_memory_can_name_an_own_session(client: APIClient, user: User) -> None:
-    session = SessionFactory(user=user)
-    response = client.post(MEMORIES, GOOD | {"session_id": str(session.id)})
-    assert response.json()["session_id"] == str(session.id)
-    error_fields(client.post(MEMORIES, GOOD | {"session_id": str(SessionFactory().id)}), status=404, code="not_found")
 
 
 # Listing
@@ -263,11 +223,8 @@ def test_orderings(client: APIClient, user: User) -> None:
         ({"category": "opinion"}, "category"),
         ({"source": "x"}, "source"),
         ({"status": "x"}, "status"),
-        ({"status": "active,"}, "status"),
         ({"status": "active,all"}, "status"),
         ({"ordering": "value"}, "ordering"),
-        ({"ordering": "user"}, "ordering"),
-        ({"limit": "0"}, "limit"),
         ({"limit": "201"}, "limit"),
         ({"offset": "-1"}, "offset"),
         ({"search": "a\x00"}, "search"),
@@ -342,7 +299,7 @@ def test_delete_one_some_and_all(client: APIClient, user: User) -> None:
     assert client.delete(f"{MEMORIES}?confirm=all").json() == {"deleted": 0}
 
 
-@pytest.mark.parametrize("body", [{}, {"ids": []}, {"ids": "all"}, {"ids": ["x"]}, {"ids": [None]}, {"ids": None}])
+@pytest.mark.parametrize("body", [{}, {"ids": []}, {"ids": ["x"]}])
 def test_a_bad_batch_deletes_nothing(client: APIClient, user: User, body: dict[str, Any]) -> None:
     remember(user, "k", "v")
     assert error_fields(client.post(f"{MEMORIES}/batch-delete", body)) == {"ids"}
@@ -431,7 +388,7 @@ def test_bad_searches(client: APIClient, query: dict[str, str], status: int, cod
 # Whose they are
 
 
-@pytest.mark.parametrize("value", ["%", "%s", "50%", "%(status)s", "active,%d", "{0}", "active\0"])
+@pytest.mark.parametrize("value", ["%(status)s", "active,%d", "active\0"])
 @pytest.mark.parametrize(
     ("path", "name"),
     [

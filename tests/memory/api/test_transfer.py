@@ -69,10 +69,7 @@ def test_bad_rows_are_told_and_nothing_is_written(client: APIClient) -> None:
         "errors": [
             {
                 "row": 2,
-                "reasons": {
-                    "category": ["Must be one of: preference, fact, pattern."],
-                    "key": ["Must not be blank."],
-                },
+                "reasons": {"category": ["Must be one of: preference, fact, pattern."], "key": ["Must not be blank."]},
             }
         ]
     }

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.services.people import create_token
-from apps.memory.working.sessions import count_turn, record_form
+from apps.memory.working import count_turn, record_form
 from tests.support.factories import SessionFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("W5")]

@@ -33,10 +33,7 @@ from tests.support.factories import UserFactory
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("L7"),
-    pytest.mark.long_except(
-        "test_nobody_sees_what_others_were",
-        "test_emptied_history_is_not_guessed",
-    ),
+    pytest.mark.long_except("test_nobody_sees_what_others_were", "test_emptied_history_is_not_guessed"),
 ]
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -200,11 +197,7 @@ def test_nobody_sees_what_others_were(client: APIClient) -> None:
     other = UserFactory()
     memory, _action = create_memory(user=other, category="fact", key="home", value="Leeds", now=BEGIN)
     update_memory(
-        kinds.LONG_TERM,
-        user=other,
-        memory_id=memory.id,
-        changes={"value": "York"},
-        now=BEGIN + timedelta(days=1),
+        kinds.LONG_TERM, user=other, memory_id=memory.id, changes={"value": "York"}, now=BEGIN + timedelta(days=1)
     )
     assert read(client, LONG_TERM, as_of="2026-03-01", status="all") == []
 
@@ -225,15 +218,9 @@ def test_the_number_of_queries_is_that_of_few(client: APIClient, user: User) -> 
             key = f"key {number} {index}"
             memory, _action = create_memory(user=user, category="fact", key=key, value="a", now=BEGIN)
             update_memory(
-                kinds.LONG_TERM,
-                user=user,
-                memory_id=memory.id,
-                changes={"value": "b"},
-                now=BEGIN + timedelta(days=1),
+                kinds.LONG_TERM, user=user, memory_id=memory.id, changes={"value": "b"}, now=BEGIN + timedelta(days=1)
             )
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             assert {row["value"] for row in read(client, LONG_TERM, as_of=BEGIN.isoformat())} == {"a"}
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 6

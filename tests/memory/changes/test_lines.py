@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.memory.changes.lines import Line, LineRecord, Member, build_line
+from apps.memory.changes.timeline import Line, build_line
+from apps.memory.kinds import ATOMIC
+from apps.memory.models import AtomicMemory, Change
 
 pytestmark = pytest.mark.spec("L3", "L7")
 
@@ -20,16 +22,14 @@ def day(number: float) -> datetime:
     return BEGIN + timedelta(days=number)
 
 
-def member(
-    number: int, text: str, made: float, *, by: int | None = None, ended: float | None = None, status: str = ""
-) -> Member:
-    return Member(
+def member(number: int, text: str, made: float, *, by: int | None = None, ended: float | None = None) -> AtomicMemory:
+    return AtomicMemory(
         id=UUID(int=number),
-        text=text,
-        status=status or ("active" if by is None and ended is None else "superseded"),
-        made_at=day(made),
-        ended_at=day(made if ended is None else ended),
-        superseded_by=None if by is None else UUID(int=by),
+        content=text,
+        status="active" if by is None and ended is None else "superseded",
+        timestamp=day(made),
+        updated_at=day(made if ended is None else ended),
+        superseded_by_id=None if by is None else UUID(int=by),
         message_id=UUID(int=100 + number),
     )
 
@@ -42,21 +42,21 @@ def change(
     *,
     action: str = "edit",
     undone: bool = False,
-) -> LineRecord:
-    states = [None if state is None else {"value": state[0], "status": state[1]} for state in (before, after)]
-    return LineRecord(
+) -> Change:
+    states = [None if state is None else {"content": state[0], "status": state[1]} for state in (before, after)]
+    return Change(
         object_id=UUID(int=number),
         action=action,
         before=states[0],
         after=states[1],
         operation=UUID(int=int(when * 10) + 1000),
         created_at=day(when),
-        undone=undone,
+        undone_by=UUID(int=1) if undone else None,
     )
 
 
-def build(members: list[Member], records: list[LineRecord] | None = None) -> Line:
-    line = build_line(members, records or [], read_text=lambda state: str(state["value"]))
+def build(members: list[AtomicMemory], records: list[Change] | None = None) -> Line:
+    line = build_line(ATOMIC, members, records or [])
     assert line is not None
     return line
 
@@ -123,7 +123,7 @@ def test_what_was_only_proposed_is_no_step() -> None:
     ]
     line = build([member(2, "Berlin", 1), member(1, "Bern", 0, by=2)], proposed)
     assert read(line) == [("Berlin", 1, None)]
-    assert build_line([member(1, "Bern", 0, ended=2)], proposed, read_text=str) is None
+    assert build_line(ATOMIC, [member(1, "Bern", 0, ended=2)], proposed) is None
     accepted = change(1, 3, ("Bern", "pending"), ("Bern", "active"), action="accept")
     assert read(build([member(1, "Bern", 0)], [proposed[0], accepted])) == [("Bern", 0, None)]
 
@@ -141,33 +141,23 @@ def test_a_successor_comes_last_whatever_the_times_say() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 4)), min_size=1, max_size=15))
 def test_a_line_tells_every_value_without_a_gap(moves: list[tuple[bool, int]]) -> None:
     """Values that one key has one after the other, each by an edit (False) or by a memory in its place (True)."""
-    members: list[Member] = []
-    records: list[LineRecord] = []
+    members: list[AtomicMemory] = []
+    records: list[Change] = []
     told: list[tuple[str, float]] = []
     now = 0
     for number, (is_new, wait) in enumerate(moves):
         now += wait
         text = f"value {number}"
         told.append((text, now))
-        if is_new or not members:
-            if members:
-                old = members.pop()
-                members.append(
-                    Member(
-                        id=old.id,
-                        text=old.text,
-                        status="superseded",
-                        made_at=old.made_at,
-                        ended_at=day(now),
-                        superseded_by=UUID(int=number + 1),
-                    )
-                )
-                records.append(change(old.id.int, now, (old.text, "active"), (old.text, "superseded")))
+        old = members[-1] if members else None
+        if is_new or old is None:
+            if old is not None:
+                old.status, old.updated_at, old.superseded_by_id = "superseded", day(now), UUID(int=number + 1)
+                records.append(change(old.id.int, now, (old.content, "active"), (old.content, "superseded")))
             members.append(member(number + 1, text, now))
             records.append(change(number + 1, now, None, (text, "active"), action="create"))
         else:
-            old = members.pop()
-            members.append(Member(id=old.id, text=text, status="active", made_at=old.made_at, ended_at=day(now)))
-            records.append(change(old.id.int, now, (old.text, "active"), (text, "active")))
+            records.append(change(old.id.int, now, (old.content, "active"), (text, "active")))
+            old.content, old.updated_at = text, day(now)
     ends = [begin for _text, begin in told[1:]] + [None]
     assert read(build(members, records)) == [(*step, end) for step, end in zip(told, ends, strict=True)]

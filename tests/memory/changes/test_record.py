@@ -11,12 +11,13 @@ import pytest
 from apps.accounts.models import User
 from apps.memory.changes.records import changed_by
 from apps.memory.deletion import delete_all_memories, delete_memories
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory, reject_memory
 from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import LONG_TERM
-from apps.memory.lifecycle import record_use, update_memory
+from apps.memory.lifecycle import update_memory
 from apps.memory.models import Change, LongTermMemory
+from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
@@ -29,26 +30,12 @@ def create(user: User, key: str, value: Any, *, now: datetime = NOW) -> LongTerm
     return create_memory(user=user, category="fact", key=key, value=value, now=now)[0]
 
 
-def propose(user: User, *entries: ProposedEntry, now: datetime = NOW, text: str = "") -> list[UUID]:
-    updates = record_entries(
-        user=user,
-        entries=entries,
-        session_id=None,
-        message_id=None,
-        said_at=now,
-        message_text=text,
-        auto_accept_confidence=0.7,
-        now=now,
-    )
-    return [update.id for update in updates]
+def propose(user: User, *entries: ProposedEntry, now: datetime = NOW) -> list[UUID]:
+    return [update.id for update in record(user, *entries, at=now)]
 
 
 def guess(key: str, value: Any) -> ProposedEntry:
     return ProposedEntry(category="fact", key=key, value=value, source="inferred", confidence=0.4)
-
-
-def stated(key: str, value: Any, **fields: Any) -> ProposedEntry:
-    return ProposedEntry(category="fact", key=key, value=value, **fields)
 
 
 def read(user: User) -> list[tuple[str, UUID]]:
@@ -76,18 +63,13 @@ def test_a_new_memory_is_recorded_with_all_a_person_could_care_for(user: User) -
 def test_what_supersedes_and_what_is_superseded_are_one_operation(user: User) -> None:
     old = create(user, "城市", "北京")
     with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
-        (new,) = propose(user, stated("城市", "上海"), now=LATER)
+        (new,) = propose(user, entry("城市", "上海"), now=LATER)
     first, *rest = Change.objects.order_by("id")
     assert [(change.action, change.object_id) for change in rest] == [("supersede", old.id), ("create", new)]
     assert rest[0].operation == rest[1].operation != first.operation
     assert {(change.actor, change.origin, change.created_at) for change in rest} == {(None, "extraction", LATER)}
     assert rest[0].before["status"] == "active"
     assert rest[0].after == {**rest[0].before, "status": "superseded", "superseded_by": str(new)}
-
-
-def test_entries_under_different_keys_are_operations_of_their_own(user: User) -> None:
-    propose(user, stated("城市", "上海"), stated("age", 28))
-    assert len(set(Change.objects.values_list("operation", flat=True))) == 2
 
 
 def test_editing_accepting_and_rejecting_are_recorded(user: User) -> None:
@@ -110,30 +92,14 @@ def test_editing_accepting_and_rejecting_are_recorded(user: User) -> None:
     assert Change.objects.get(action="reject").after["status"] == "rejected"
 
 
-def test_accepting_over_another_value_records_both(user: User) -> None:
-    old = create(user, "job", "baker")
-    (new,) = propose(user, guess("job", "cook"))
-    accept_memory(LONG_TERM, user=user, memory_id=new, now=LATER)
-    *_, superseded, accepted = Change.objects.order_by("id")
-    assert [superseded.object_id, accepted.object_id] == [old.id, new]
-    assert superseded.operation == accepted.operation
-    assert LongTermMemory.objects.get(id=new).status == "active"
-
-
 def test_a_refresh_is_recorded_where_it_changed_something(user: User) -> None:
-    propose(user, stated("city", "Paris"))
-    propose(user, stated("city", "Paris!"), now=LATER)
+    propose(user, entry("city", "Paris"))
+    propose(user, entry("city", "Paris!"), now=LATER)
     assert [action for action, _id in read(user)] == ["create"]
-    propose(user, stated("city", "Paris", confidence=1.0), now=LATER)
+    propose(user, entry("city", "Paris", confidence=1.0), now=LATER)
     assert [action for action, _id in read(user)] == ["create", "refresh"]
     refresh = Change.objects.get(action="refresh")
     assert (refresh.before["confidence"], refresh.after["confidence"]) == (0.9, 1.0)
-
-
-def test_use_is_no_change(user: User) -> None:
-    memory = create(user, "city", "Paris")
-    record_use(user=user, memory_ids=[memory.id], now=LATER)
-    assert len(read(user)) == 1
 
 
 def test_somebody_else_who_changes_a_memory_is_named(user: User) -> None:

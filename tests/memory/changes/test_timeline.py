@@ -23,10 +23,7 @@ from tests.support.factories import UserFactory
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("L3", "L7"),
-    pytest.mark.long_except(
-        "test_lines_of_both_kinds_the_newest_first",
-        "test_what_was_known",
-    ),
+    pytest.mark.long_except("test_lines_of_both_kinds_the_newest_first", "test_what_was_known"),
 ]
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -49,15 +49,6 @@ def find(user: User, message: str) -> list[Any]:
     return [scored.candidate.value for scored in found]
 
 
-def test_undoing_what_superseded_brings_the_old_value_back(user: User) -> None:
-    create(user, "城市", "北京")
-    create(user, "城市", "上海")
-    undo(user)
-    assert states(user) == {("北京", "active"), ("上海", "rejected")}
-    assert find(user, "我在哪个城市") == ["北京"]
-    assert LongTermMemory.objects.get(value="北京").superseded_by is None
-
-
 def test_undoing_the_undoing_does_it_again_and_again(user: User) -> None:
     create(user, "city", "Paris")
     create(user, "city", "Lyon")

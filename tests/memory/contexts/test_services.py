@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,13 +12,20 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.rounds import record_assistant_message
 from apps.conversations.sessions import delete_session
-from apps.core.db import release_connections
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.memory.changes.undo import undo_operation
-from apps.memory.contexts.reading import get_context, list_contexts, list_session_contexts
-from apps.memory.contexts.writing import append_entry, create_context, delete_context, record_context
+from apps.memory.contexts import (
+    append_entry,
+    create_context,
+    delete_context,
+    get_context,
+    list_contexts,
+    list_session_contexts,
+    record_context,
+)
 from apps.memory.models import Change, ContextEntry, SharedContext
 from tests.support.factories import SessionFactory, UserFactory
+from tests.support.workers import run_together
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -149,18 +153,6 @@ def test_what_is_not_the_persons_is_not_there(user: User, session: Session) -> N
     assert read(context) == ("t", "c", [])
 
 
-@pytest.mark.spec("X1", "R2")
-def test_forgetting_takes_the_entries_along(user: User) -> None:
-    gone, kept = (create_context(user=user, title=title, content="c", now=NOW) for title in ("a", "b"))
-    for context in (gone, kept):
-        append_entry(user=user, context_id=context.id, text="x", now=NOW)
-    delete_context(user=user, context_id=gone.id, now=NOW)
-    assert list(list_contexts(user)) == [kept]
-    assert ContextEntry.objects.count() == 1
-    with pytest.raises(NotFound):
-        delete_context(user=user, context_id=gone.id, now=NOW)
-
-
 @pytest.mark.spec("X1")
 def test_a_context_outlives_its_session(user: User, session: Session) -> None:
     context = record(session, "合同纠纷", "甲方未付款")
@@ -243,21 +235,6 @@ def test_a_turn_reads_the_contexts_of_its_session_with_one_query(
     assert [entry.text for entry in snapshots[0].entries] == [f"e{number}" for number in range(20)]
     assert (snapshots[0].content, snapshots[0].entries[0].author) == ("c", "a")
     assert snapshots[0].entries[0].created_at == NOW + 9 * MINUTE
-
-
-def run_together(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Run the jobs at the same moment, each in a thread of its own; an exception in one is raised here."""
-    barrier = Barrier(len(jobs))
-
-    def run(job: Callable[[], Any]) -> Any:
-        try:
-            barrier.wait()
-            return job()
-        finally:
-            release_connections()
-
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        return list(pool.map(run, jobs))
 
 
 @pytest.mark.spec("X3")
@@ -367,18 +344,11 @@ def test_what_was_added_for_a_message_is_not_added_again(session: Session) -> No
 @pytest.mark.django_db(transaction=True)
 def test_two_runs_of_one_message_make_one_context() -> None:
     session = SessionFactory()
-    message_id, barrier = say(session), Barrier(WRITERS)
+    message_id = say(session)
 
-    def make(number: int) -> UUID:
-        barrier.wait(200)
-        try:
-            return create_context(
-                user=session.user, title=f"t{number}", content="c", session_id=session.id, message_id=message_id,
-                now=NOW,
-            ).id  # fmt: skip
-        finally:
-            release_connections()
+    def make() -> UUID:
+        given = {"user": session.user, "session_id": session.id, "message_id": message_id, "now": NOW}
+        return create_context(title="t", content="c", **given).id
 
-    with ThreadPoolExecutor(WRITERS) as pool:
-        made = set(pool.map(make, range(WRITERS)))
+    made = set(run_together([make] * WRITERS))
     assert len(made) == SharedContext.objects.count() == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.memory.contexts.types import names_same_case
+from apps.memory.contexts import names_same_case
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,15 @@ from apps.conversations.models import Message, Role, Session
 from apps.core.errors import Conflict
 from apps.core.text.grounding import Traces
 from apps.memory.changes.undo import undo_operation, undo_together
-from apps.memory.contexts.reading import get_context, list_session_contexts
-from apps.memory.contexts.tracking import HOLDER
-from apps.memory.contexts.writing import append_entry, create_context, delete_context, record_context
+from apps.memory.contexts import (
+    HOLDER,
+    append_entry,
+    create_context,
+    delete_context,
+    get_context,
+    list_session_contexts,
+    record_context,
+)
 from apps.memory.models import Change, ContextEntry, SharedContext
 from tests.support.factories import SessionFactory, UserFactory
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory, preview_acceptances
-from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import LongTermMemory
+from tests.support.entries import NOW, propose
 from tests.support.factories import UserFactory
-
-NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 
 pytestmark = pytest.mark.spec("M6")
 
@@ -23,17 +20,7 @@ def make_pending(value: Any, mode: str, *, current: Any) -> LongTermMemory:
     user = UserFactory()
     if current is not None:
         create_memory(user=user, category="fact", key="过敏", value=current, now=NOW)
-    entry = ProposedEntry("fact", "过敏", value, source="inferred", confidence=0.4, mode=mode)
-    record_entries(
-        user=user,
-        entries=[entry],
-        session_id=None,
-        message_id=None,
-        said_at=NOW,
-        message_text="",
-        auto_accept_confidence=0.7,
-        now=NOW,
-    )
+    propose(user, "过敏", value, mode=mode)
     return LongTermMemory.objects.select_related("user").get(user=user, status="pending")
 
 

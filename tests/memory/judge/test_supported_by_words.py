@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.memory.keyed import ProposedEntry
-from apps.memory.proposals import is_supported_by, is_vacuous, read_proposal
+from apps.memory.validation import is_supported_by, is_vacuous, read_proposal
 
 pytestmark = pytest.mark.spec("L2")
 

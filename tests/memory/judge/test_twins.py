@@ -12,11 +12,11 @@ from apps.accounts.models import User
 from apps.conversations.models import Message
 from apps.memory.changes.records import changed_by
 from apps.memory.changes.undo import undo_operation
-from apps.memory.entries import create_memory, record_entries
-from apps.memory.keyed import ProposedEntry
+from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import Change, LongTermEmbedding, LongTermMemory
+from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, operate, say, show, show_active, show_entries
 
@@ -26,16 +26,7 @@ pytestmark = pytest.mark.django_db
 def propose(user: User, message: Message, key: str, value: Any, *, mode: str = "replace") -> None:
     """What the reply to a message proposes to remember."""
     with changed_by(origin=Change.Origin.TURN, actor=None):
-        record_entries(
-            user=user,
-            entries=[ProposedEntry(category="fact", key=key, value=value, mode=mode)],
-            session_id=message.session_id,
-            message_id=message.id,
-            said_at=message.create_time,
-            message_text=message.content,
-            auto_accept_confidence=0.7,
-            now=NOW,
-        )
+        record(user, entry(key, value, mode=mode), message=message, now=NOW)
 
 
 def tell(user: User, key: str, value: Any, content: str, *, days_ago: float = 9, apart: bool = False) -> None:

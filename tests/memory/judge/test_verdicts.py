@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from apps.accounts.models import User
 from apps.conversations.models import Message
@@ -37,6 +35,7 @@ from tests.support.judged import (
     show_entries,
     state,
 )
+from tests.support.workers import run_together
 
 pytestmark = [
     pytest.mark.django_db,
@@ -296,11 +295,7 @@ def test_an_end_without_a_statement_makes_no_memory(user: User) -> None:
     learn(user, "The user has a trip to Oslo booked.", days_ago=3)
     store(user, "plans", "trip to Oslo")
     message = operate(
-        user,
-        "end",
-        "The user has a trip to Oslo booked.",
-        "plans: trip to Oslo",
-        said="That trip is off.",
+        user, "end", "The user has a trip to Oslo booked.", "plans: trip to Oslo", said="That trip is off."
     )
     assert show(user) == [("superseded", "The user has a trip to Oslo booked.")]
     assert show_entries(user) == {}
@@ -543,18 +538,7 @@ def test_any_number_of_verdicts_takes_the_same_number_of_queries(
 def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
     user = UserFactory()
     messages = [say(user, "我对虾过敏") for _ in range(2)]
-    barrier = threading.Barrier(2)
-
-    def work(message: Message) -> None:
-        barrier.wait(200)
-        record(user, [state(message, "用户对虾过敏。")])
-        connection.close()
-
-    threads = [threading.Thread(target=work, args=(message,)) for message in messages]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(200)
+    run_together([partial(record, user, [state(message, "用户对虾过敏。")]) for message in messages])
     assert show(user) == [("active", "用户对虾过敏。")]
 
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
 from apps.memory.models import LongTermMemory
-from apps.memory.recall import nearest
+from apps.memory.recall import columns as nearest
 from apps.memory.recall.long_term import recall_candidates
 from apps.memory.types import Recall
 from tests.memory.recall.conftest import NOW, Remember, break_full_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.memory.recall.shown import Shown, tells_all
+from apps.memory.recall.former import Shown, tells_all
 
 
 @pytest.mark.spec("A4")

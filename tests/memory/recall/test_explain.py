@@ -24,10 +24,7 @@ from tests.memory.recall.conftest import NOW, Remember, break_full_text
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("M6"),
-    pytest.mark.long_except(
-        "test_arms_weights_and_matches",
-        "test_a_few_queries_and_nothing_of_another_person",
-    ),
+    pytest.mark.long_except("test_arms_weights_and_matches", "test_a_few_queries_and_nothing_of_another_person"),
 ]
 
 

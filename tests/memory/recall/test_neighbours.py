@@ -12,12 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.core.llm.embedding import DIMENSIONS
 from apps.memory.entries import create_memory
+from apps.memory.keyed import phrase_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import update_memory
 from apps.memory.models import LongTermEmbedding
-from apps.memory.recall import nearest
+from apps.memory.recall import columns as nearest
 from apps.memory.recall.long_term import retrieve_relevant_memories
-from apps.memory.text import phrase_memory
 from apps.memory.types import ScoredMemory
 from apps.memory.vectors.embedders import list_models_in_use
 from apps.memory.vectors.queries import QueryEmbedding, embed_query

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,7 +12,7 @@ from apps.accounts.models import User
 from apps.memory.models import LongTermMemory
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.types import ScoredMemory
-from tests.memory.recall.conftest import NOW, Remember, break_full_text
+from tests.memory.recall.conftest import NOW, Remember
 
 pytestmark = pytest.mark.django_db
 
@@ -54,53 +53,11 @@ def test_pronouns_match_each_other(user: User, remember: Remember, key: str, mes
     assert found.keyword_score == pytest.approx(1.0)
 
 
-@pytest.mark.spec("K3")
-@pytest.mark.parametrize(
-    ("message", "key", "value"),
-    [
-        ("颜色", "你喜欢的颜色", "蓝色"),
-        ("顏色", "你喜欢的颜色", "蓝色"),
-        ("Pyth", "编程语言", "Python"),
-        ("Which 语言 do I use", "编程语言", "Python"),
-        ("what about my DOG", "dog's name", "Rex"),
-        ("猫", "我的猫", "咪咪"),
-        ("我的猫叫什么？", "宠物", "咪咪（猫）"),
-        ("What am I allergic to?", "allergies", "peanuts"),
-    ],
-)
-def test_finds(user: User, remember: Remember, message: str, key: str, value: str) -> None:
-    remember(key, value)
-    remember("unrelated", "nothing")
-    assert values(retrieve(user, message)) == [value]
-
-
 @pytest.mark.spec("K4")
 def test_programming_in_programming_language_preference_is_between_zero_and_one(user: User, remember: Remember) -> None:
     remember("编程语言偏好", "Python")
     [found] = retrieve(user, "编程")
     assert found.keyword_score == pytest.approx(0.7)
-
-
-@pytest.mark.spec("K4")
-def test_idf_is_of_the_users_own_memories(user: User, remember: Remember) -> None:
-    other = User.objects.create(username="other")
-    for number in range(20):
-        remember(f"颜色 {number}", "别人的", owner=other)
-    remember("颜色", "蓝色")
-    remember("咖啡", "拿铁")
-    remember("咖啡豆", "埃塞俄比亚")
-    color, *_ = retrieve(user, "颜色和咖啡")
-    rare, common = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
-    assert color.candidate.value == "蓝色"
-    assert color.keyword_score == pytest.approx(rare / (rare + common))
-
-
-@pytest.mark.spec("K4")
-def test_idf_is_one_when_the_fallback_alone_answers(user: User, remember: Remember) -> None:
-    remember("颜色", "蓝色")
-    break_full_text()
-    [found] = retrieve(user, "颜色和咖啡")
-    assert (found.candidate.value, found.keyword_score) == ("蓝色", 0.5)
 
 
 @pytest.mark.spec("K6")
@@ -125,14 +82,6 @@ def test_the_topic_joins_the_query_and_lifts_what_shares_it(user: User, remember
     assert [(m.candidate.value, m.topic_boost) for m in (first, second)] == [("京都", 1.3), ("周一", 1.0)]
     [by_topic] = retrieve(user, "继续", working_memory=WorkingMemory("旅行"))
     assert by_topic.candidate.value == "京都"
-
-
-@pytest.mark.spec("K7")
-def test_without_a_topic_nothing_is_lifted(user: User, remember: Remember) -> None:
-    remember("旅行计划", "京都")
-    for working_memory in (None, WorkingMemory(None), WorkingMemory("")):
-        [found] = retrieve(user, "旅行", working_memory=working_memory)
-        assert found.topic_boost == 1.0
 
 
 @pytest.mark.spec("K8")

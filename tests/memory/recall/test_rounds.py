@@ -47,12 +47,7 @@ def test_a_past_round_is_recalled_with_its_reply(user: User) -> None:
         session=message.session, user=user, role=Role.ASSISTANT, content="Noted.", position=2, reply_to=message
     )
     (past,) = find(user, QUESTION)
-    assert (past.message_id, past.session_id, past.said, past.reply) == (
-        message.id,
-        message.session_id,
-        SAID,
-        "Noted.",
-    )
+    assert (past.message_id, past.session_id, past.said, past.reply) == (message.id, message.session_id, SAID, "Noted.")
     assert past.keyword_score > 0
     assert recall(UserFactory()) == []
     assert recall(user, limit=0) == []

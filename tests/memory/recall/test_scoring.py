@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.types import ScoreWeights
+from apps.memory.keyed import join_text, list_words
 from apps.memory.recall.scoring import (
     compute_frequency_score,
     compute_idf,
@@ -19,7 +20,6 @@ from apps.memory.recall.scoring import (
     rank_candidates,
     read_memory_text,
 )
-from apps.memory.text import join_text, list_words
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

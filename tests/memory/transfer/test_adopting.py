@@ -14,7 +14,7 @@ from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, LongTermMemory
-from apps.memory.transfer.importing import Adoption, ForeignMemory, adopt_memories
+from apps.memory.transfer import Adoption, ForeignMemory, adopt_memories
 
 pytestmark = [
     pytest.mark.django_db,

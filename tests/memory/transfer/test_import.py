@@ -12,29 +12,21 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
+from apps.memory import transfer as importing
 from apps.memory.changes.undo import undo_operation
 from apps.memory.deletion import delete_memories
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
+from apps.memory.import_plan import ImportRefused, Note, PlanChanged, RowAction, parse_file, plan_import
 from apps.memory.judge.review import accept_memory, reject_memory
 from apps.memory.judge.types import PendingVerdict, Reason, Relation, Target
 from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import ATOMIC, LONG_TERM, MemoryKind
 from apps.memory.lifecycle import create_atomic_memories, update_memory
-from apps.memory.models import (
-    AtomicEmbedding,
-    AtomicMemory,
-    Change,
-    ForgottenKey,
-    LongTermEmbedding,
-    LongTermMemory,
-)
+from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, ForgottenKey, LongTermEmbedding, LongTermMemory
 from apps.memory.recall.long_term import retrieve_relevant_memories
-from apps.memory.transfer import importing
-from apps.memory.transfer.exporting import export_memories
-from apps.memory.transfer.files import ImportRefused, Note, PlanChanged, RowAction, parse_file
-from apps.memory.transfer.importing import import_memories
-from apps.memory.transfer.planning import plan_import
+from apps.memory.transfer import export_memories, import_memories
 from apps.memory.types import AtomicDraft, KindName
+from tests.support.entries import record
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
 pytestmark = [
@@ -310,10 +302,7 @@ def fill(user: User, *, seed: int) -> None:
         if chance.random() < 0.4:
             create_memory(user=user, category="fact", key=key, value=f"newer {number}", now=made)
     proposals = [ProposedEntry("fact", f"guess {n}", f"v{n}", "inferred", 0.1, "add") for n in range(4)]
-    updates = record_entries(
-        user=user, entries=proposals, session_id=None, message_id=None, said_at=NOW, message_text="",
-        auto_accept_confidence=0.7, now=NOW,
-    )  # fmt: skip
+    updates = record(user, *proposals, at=NOW)
     reject_memory(LONG_TERM, user=user, memory_id=updates[0].id, now=NOW)
     LongTermMemory.objects.filter(user=user, status="active", key__endswith="3").update(status="evicted")
     LongTermMemory.objects.filter(user=user).update(access_count=chance.randrange(2**31))

@@ -11,9 +11,9 @@ from apps.accounts.models import User
 from apps.connections.models import ConnectedModel, ModelServer
 from apps.connections.services import save_server, set_default
 from apps.core.errors import Conflict, ModelUnavailable
-from apps.memory.checks import check_active_model
 from apps.memory.models import ConversationEmbedding, EmbeddingModel, LongTermEmbedding
 from apps.memory.tasks import change_embedding_model
+from apps.memory.vectors.embedders import check_active_model
 from apps.memory.vectors.memories import fill_missing
 from apps.memory.vectors.reembedding import begin_reembedding, continue_reembedding, hold_reembedding, reembed
 from tests.memory.vectors.conftest import Say

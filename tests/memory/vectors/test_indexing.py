@@ -16,10 +16,10 @@ from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, ConversationEmbedding
-from apps.memory.recall import nearest
+from apps.memory.recall import columns as nearest
 from apps.memory.recall.atomic import retrieve_atomic_memories
 from apps.memory.types import AtomicDraft
-from apps.memory.vectors import indexing
+from apps.memory.vectors import embedders as indexing
 from apps.memory.vectors.queries import embed_query
 from tests.memory.vectors.conftest import Say
 from tests.support.factories import SessionFactory

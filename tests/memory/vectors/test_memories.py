@@ -13,11 +13,11 @@ from apps.accounts.models import User
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder
+from apps.memory.keyed import phrase_memory
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import update_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status
 from apps.memory.tasks import embed_memories as embed_memories_task
-from apps.memory.text import phrase_memory
 from apps.memory.vectors import memories
 from apps.memory.vectors.embedders import embed_whole
 from apps.memory.vectors.memories import embed_memories, fill_missing, write_vectors
@@ -70,7 +70,7 @@ def test_a_changed_text_takes_the_place_of_the_one_before(user: User) -> None:
 def test_a_long_text_has_one_vector_of_all_its_parts(user: User) -> None:
     embedder = get_embedder()
     first, second = "我喜欢爬山。" * 150, "股票跌了。" * 180
-    (whole,) = embed_memories([first + second]).active
+    ((whole,),) = embed_memories([first + second]).values()
     one, other = embedder.embed([first[:900], second])
 
     assert whole is not None

@@ -191,9 +191,7 @@ def test_a_model_being_built_that_is_away_keeps_nobody_from_the_active_one(
 def test_the_number_of_queries_does_not_grow_with_the_messages(say: Say) -> None:
     def count(number: int) -> int:
         messages = [say(f"{number} text {index}") for index in range(number)]
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             store_embeddings(prepare_embeddings(messages))
         return len(queries)
 

@@ -16,18 +16,12 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
 from apps.core.errors import Conflict
-from apps.memory.checks import check_active_model, check_embedding_model
-from apps.memory.models import (
-    AtomicEmbedding,
-    AtomicMemory,
-    ConversationEmbedding,
-    EmbeddingModel,
-    LongTermEmbedding,
-)
+from apps.memory.models import AtomicEmbedding, AtomicMemory, ConversationEmbedding, EmbeddingModel, LongTermEmbedding
 from apps.memory.vectors import reembedding
+from apps.memory.vectors.embedders import check_active_model, check_embedding_model
 from apps.memory.vectors.memories import fill_missing
+from apps.memory.vectors.queries import search_conversations
 from apps.memory.vectors.reembedding import Progress, Stage, hold_reembedding, reembed
-from apps.memory.vectors.search import search_conversations
 from tests.memory.vectors.conftest import REMOTE, Say
 from tests.support.factories import LongTermMemoryFactory
 from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with

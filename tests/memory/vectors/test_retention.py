@@ -16,7 +16,7 @@ from apps.conversations.models import Message, Session
 from apps.memory.models import ConversationEmbedding
 from apps.memory.tasks import apply_retention
 from apps.memory.vectors import messages as retention
-from apps.memory.vectors.search import search_conversations
+from apps.memory.vectors.queries import search_conversations
 from tests.memory.vectors.conftest import Say
 from tests.support.factories import SessionFactory
 

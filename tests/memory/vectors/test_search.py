@@ -20,7 +20,7 @@ from apps.accounts.services.people import create_token, update_settings
 from apps.conversations.models import Session
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.memory.vectors.embedders import to_sql
-from apps.memory.vectors.search import search_conversations
+from apps.memory.vectors.queries import search_conversations
 from tests.memory.vectors.conftest import REMOTE, Say
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import ScriptedModel, refuse_with

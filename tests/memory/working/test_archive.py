@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from apps.accounts.services.people import update_settings
 from apps.chat.turn.open import open_form_turn, open_message_turn
 from apps.conversations.models import Session
+from apps.memory import archive
+from apps.memory.archive import archive_working_memory, expire_working_memory
 from apps.memory.deletion import delete_all_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import Change, LongTermMemory, WorkingMemory
-from apps.memory.working import archive
-from apps.memory.working.archive import archive_working_memory, expire_working_memory
-from apps.memory.working.sessions import count_turn, record_analysis, record_form
+from apps.memory.working import count_turn, record_analysis, record_form
 from tests.support.factories import SessionFactory
+from tests.support.workers import run_together
 
 pytestmark = [
     pytest.mark.django_db,
@@ -61,13 +59,7 @@ def talk(session: Session, *, topic: str | None = "婚礼", variables: dict[str,
     record_form(user=user, session_id=session.id, title="行程安排", fields={"destination": "杭州"}, now=NOW)
     snapshot = count_turn(user=user, session_id=session.id, now=NOW, ttl_minutes=30)
     record_analysis(
-        user=user,
-        snapshot=snapshot,
-        topic=topic,
-        variables=variables,
-        last_emotion="neutral",
-        max_bytes=65536,
-        now=NOW,
+        user=user, snapshot=snapshot, topic=topic, variables=variables, last_emotion="neutral", max_bytes=65536, now=NOW
     )
 
 
@@ -208,22 +200,9 @@ def test_what_cannot_be_archived_is_not_deleted(session: Session, monkeypatch: p
     assert WorkingMemory.objects.count() == 1
 
 
-@pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
-
-
 @pytest.mark.django_db(transaction=True)
-def test_four_sweeps_at_once_archive_once(session: Session, threads: ThreadPoolExecutor) -> None:
+def test_four_sweeps_at_once_archive_once(session: Session) -> None:
     want(session)
     talk(session)
-
-    def sweep(_number: int) -> int:
-        try:
-            return expire_working_memory(now=LATER)
-        finally:
-            connection.close()
-
-    assert sum(threads.map(sweep, range(4))) == 1
+    assert sum(run_together([lambda: expire_working_memory(now=LATER)] * 4)) == 1
     assert LongTermMemory.objects.count() == 5

@@ -10,13 +10,12 @@ import pytest
 from apps.conversations.models import Session
 from apps.conversations.sessions import delete_session
 from apps.core.errors import NotFound
-from apps.memory.copies import list_copies
-from apps.memory.deletion import delete_memories
+from apps.memory.archive import expire_working_memory
+from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
-from apps.memory.working.archive import expire_working_memory
-from apps.memory.working.sessions import (
+from apps.memory.working import (
     WorkingMemorySnapshot,
     count_turn,
     delete_working_memory,

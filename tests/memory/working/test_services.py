@@ -10,7 +10,7 @@ import pytest
 from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.memory.models import WorkingMemory
-from apps.memory.working.sessions import (
+from apps.memory.working import (
     WorkingMemorySnapshot,
     count_turn,
     delete_working_memory,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.memory.working.variables import Variables, measure, merge_from_model, remove, write
+from apps.memory.working import Variables, measure, merge_from_model, remove, write
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

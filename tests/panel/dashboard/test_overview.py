@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
-from apps.memory.contexts.writing import create_context
+from apps.memory.contexts import create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM

@@ -19,7 +19,7 @@ from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import LongTermMemory
 from apps.memory.recall.features import EARLIER, FEATURES
-from apps.memory.working.sessions import count_turn, update_working_memory
+from apps.memory.working import count_turn, update_working_memory
 from apps.panel.playground.rows import Outcome
 from tests.support.factories import UserFactory
 

@@ -19,15 +19,14 @@ from apps.conversations.models import Message, Role, Session
 from apps.doors.models import ImportItem, PastImport
 from apps.memory.changes.records import Origin, changed_by
 from apps.memory.changes.undo import undo_operation
-from apps.memory.contexts.reading import get_context
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context, get_context
 from apps.memory.entries import create_memory, record_entries
 from apps.memory.judge.review import accept_memory
 from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
-from apps.memory.transfer.importing import ForeignMemory, adopt_memories
+from apps.memory.transfer import ForeignMemory, adopt_memories
 from apps.profile.document import ProposedSection
 from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections

@@ -16,8 +16,7 @@ from apps.core.errors import JiyiError
 from apps.core.llm.client import get_embedder, get_embedder_name
 from apps.memory.vectors.reembedding import BATCH, Progress, Stage, hold_reembedding, reembed
 
-INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended."""
+INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
 class Show(Protocol):

@@ -16,13 +16,13 @@ from apps.accounts.services.people import create_token, update_settings
 from apps.conversations.models import Message, Session, Work
 from apps.core.db import release_connections
 from apps.extraction import tasks
-from apps.memory.contexts.writing import append_entry, create_context
+from apps.memory.contexts import append_entry, create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import update_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.working.sessions import record_form
+from apps.memory.working import record_form
 from apps.profile.document import ProposedSection
 from apps.profile.services import propose_sections, update_profile
 from tests.e2e.panel.pictures.lives import Life, Remembered, Talk

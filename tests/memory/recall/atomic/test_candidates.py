@@ -21,7 +21,7 @@ from apps.core.text.search import bm25_terms
 from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.recall import columns as candidates
-from apps.memory.recall import nearest
+from apps.memory.recall import columns as nearest
 from apps.memory.recall.columns import read_candidates, recall_atomic
 from apps.memory.recall.features import K1, AtomicRecall, B, compute_keyword_scores
 from apps.memory.recall.query import AtomicQuery

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -115,7 +114,7 @@ def test_names_are_words_or_stand_in_chinese_text() -> None:
 @pytest.mark.spec("A4")
 def test_a_time_that_is_named_counts() -> None:
     newest = datetime(2026, 5, 20, tzinfo=UTC)
-    times = AtomicQuery("what did I do on May 3rd?").list_times(said_at=newest, zone=ZoneInfo("UTC"))
+    times = AtomicQuery("what did I do on May 3rd?").list_times(said_at=newest)
     first = datetime(2026, 5, 2, 23, tzinfo=UTC).timestamp()
     recall = make_recall(["a", "b", "c"], times=[first, first + DAY, first + 2 * DAY])
     assert feature("time", recall, "", times=times) == [0, 1, 0]

@@ -26,9 +26,9 @@ SHANGHAI = ZoneInfo("Asia/Shanghai")
     ],
 )
 def test_who_names_a_time_alone_asks_for_all_that_is_from_then(text: str) -> None:
-    query = AtomicQuery(text)
-    assert query.names_time_alone(said_at=SAID_AT, zone=SHANGHAI)
-    assert len(query.list_times(said_at=SAID_AT, zone=SHANGHAI)) == 1
+    query = AtomicQuery(text, zone=SHANGHAI)
+    assert query.names_time_alone(said_at=SAID_AT)
+    assert len(query.list_times(said_at=SAID_AT)) == 1
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_who_names_a_time_alone_asks_for_all_that_is_from_then(text: str) -> Non
     ],
 )
 def test_who_asks_for_anything_else_does_not(text: str) -> None:
-    assert not AtomicQuery(text).names_time_alone(said_at=SAID_AT, zone=SHANGHAI)
+    assert not AtomicQuery(text, zone=SHANGHAI).names_time_alone(said_at=SAID_AT)

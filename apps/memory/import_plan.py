@@ -2,39 +2,245 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from typing import Any
+from enum import StrEnum
+from functools import cached_property, partial
+from typing import IO, Any
 from uuid import UUID, uuid5
 
 from django.db import models
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.core.errors import JiyiError
+from apps.core.errors import Conflict, JiyiError
+from apps.core.text.clean import find_forbidden
+from apps.core.times import exists_everywhere
 from apps.memory.judge.types import PendingVerdict
 from apps.memory.kinds import CURRENT, MemoryKind
 from apps.memory.models import Status
-from apps.memory.transfer.files import (
-    ImportPlan,
-    Note,
-    PlannedRow,
-    Reader,
-    ReadRow,
-    RowAction,
-    read_bool,
-    read_choice,
-    read_count,
-    read_id,
-    read_optional_id,
-    read_optional_time,
-    read_row,
-    read_time,
-)
 from apps.memory.types import KindName
+
+MAX_REPORTED = 1_000  # rows with errors that are told to a client; a file in which more are wrong is wrong altogether
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values of a field are the same; as JSON, true is not 1, nor 1 1.0, while an hour has many offsets."""
+    if isinstance(one, datetime) and isinstance(other, datetime):
+        return one == other
+    return json.dumps(one, default=str, sort_keys=True) == json.dumps(other, default=str, sort_keys=True)
+
+
+class RowAction(StrEnum):
+    """What becomes of a row. SKIP: it is there already, just like that."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+class Note(StrEnum):
+    """What a row does not keep, and why that is no error."""
+
+    NEW_ID = "new_id"  # somebody else has a memory with this ID: it gets another, and links to it follow
+
+    NO_SESSION = "no_session"  # the session is not one of the person's
+
+    NO_MESSAGE = "no_message"  # the message is not one of the person's
+
+    NO_SUCCESSOR = "no_successor"  # what took its place is neither in the file nor among the person's memories
+
+    NO_ORIGIN = "no_origin"  # the memory of which it is the rest is neither in the file nor among the person's memories
+
+
+Reasons = Mapping[str, Sequence[str]]  # why a row cannot be imported: sentences by field, "" for the row as a whole
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """What becomes of a row.
+
+    `given` is what the file says, links and references as they will be; `before` what a row that is updated or skipped
+    has now, by field. `id` is the one that it has or will have; None for an error, and where it will be made up.
+    """
+
+    number: int
+    action: RowAction
+    id: UUID | None
+    given: Mapping[str, Any]
+    before: Mapping[str, Any] | None = None
+    reasons: Reasons = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """The fields that an update changes."""
+        before = self.before or {}
+        return tuple(name for name, value in self.given.items() if name in before and not is_same(before[name], value))
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """What an import will do. Two plans with the same `digest` do the same to the same."""
+
+    rows: tuple[PlannedRow, ...]
+
+    @cached_property
+    def counts(self) -> Mapping[RowAction, int]:
+        """How many rows there are of each action."""
+        found = Counter(row.action for row in self.rows)
+        return {action: found[action] for action in RowAction}
+
+    @property
+    def errors(self) -> list[PlannedRow]:
+        return [row for row in self.rows if row.action is RowAction.ERROR]
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of what will be done and of what it is done to; nothing can be read from it."""
+        digest = hashlib.sha256()
+        for row in self.rows:
+            told = [row.number, row.action, row.id, row.given, row.before, row.reasons, row.notes]
+            digest.update(json.dumps(told, default=str, sort_keys=True).encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did. `operation`: by which it can be undone; None when nothing changed that could be."""
+
+    created: int
+    updated: int
+    skipped: int
+    operation: UUID | None
+
+
+class ImportRefused(JiyiError):
+    """422: the file cannot be imported as it is; nothing was written.
+
+    ``fields["errors"]``: ``[{"row": 1, "reasons": {"<field>": ["…"]}}]``, rows counted from 1.
+    """
+
+    status, code = 422, "import_refused"
+
+    def __init__(self, message: str, *, plan: ImportPlan | None = None) -> None:
+        errors = [] if plan is None else plan.errors
+        told = [{"row": row.number, "reasons": dict(row.reasons)} for row in errors[:MAX_REPORTED]]
+        super().__init__(message, fields={"errors": told})
+
+
+class PlanChanged(Conflict):
+    """409: what the file would do is not what was shown before; `plan` is what it would do now. Nothing was written."""
+
+    def __init__(self, plan: ImportPlan) -> None:
+        super().__init__("Something has changed since. Look at what would be done now.")
+        self.plan = plan
+
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+MAX_ROWS = 100_000
+MAX_COUNT = 2**31 - 1
+
+# Turns a JSON value into what the field holds; raises ValueError with the reason, a sentence.
+Reader = Callable[[Any], Any]
+
+
+def read_upload(file: IO[bytes]) -> list[Any]:
+    """Return the items of an uploaded file, read no further than a file may be long. Raises `ImportRefused`."""
+    return parse_file(file.read(MAX_FILE_BYTES + 1))
+
+
+def parse_file(data: bytes) -> list[Any]:
+    """Return the items of a file: a JSON array in UTF-8. Raises `ImportRefused`."""
+    if len(data) > MAX_FILE_BYTES:
+        raise ImportRefused("The file is larger than 64 MiB.")
+    try:
+        items = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ImportRefused("The file is not UTF-8 text.") from error
+    except (ValueError, RecursionError) as error:
+        raise ImportRefused("The file is not JSON.") from error
+    if isinstance(items, dict) and "data" in items:
+        raise ImportRefused("This file is an export of all data. Choose a file with one type of memory.")
+    if not isinstance(items, list):
+        raise ImportRefused("The file is not a list of memories: it must begin with [ and end with ].")
+    if len(items) > MAX_ROWS:
+        raise ImportRefused("The file has more than 100,000 rows. Import it in parts.")
+    return items
+
+
+def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required: tuple[str, ...]) -> PlannedRow:
+    """Return the fields of one object, or what is wrong with them."""
+    if not isinstance(item, dict):
+        return PlannedRow(number, RowAction.ERROR, None, {}, reasons={"": ["This is not an object."]})
+    given: dict[str, Any] = {}
+    reasons: dict[str, list[str]] = {}
+    for name, value in item.items():
+        if name not in readers:
+            shown = name[:50] if find_forbidden(name) is None else ""
+            reasons[shown] = ["Unknown field."]
+            continue
+        try:
+            given[name] = readers[name](value)
+        except ValueError as error:
+            reasons[name] = [str(error)]
+    for name in required:
+        if name not in item:
+            reasons[name] = ["This field is missing."]
+    return PlannedRow(number, RowAction.ERROR if reasons else RowAction.CREATE, None, given, reasons=reasons)
+
+
+def read_id(value: Any) -> UUID:
+    """A UUID in its usual form."""
+    if isinstance(value, str) and len(value) == 36:
+        try:
+            return UUID(value)
+        except ValueError:
+            pass
+    raise ValueError("Must be a UUID.")
+
+
+def read_time(value: Any) -> datetime:
+    """A time in ISO 8601 with its offset from UTC."""
+    if isinstance(value, str):
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            pass
+        else:
+            if time.tzinfo is not None and exists_everywhere(time):
+                return time
+    raise ValueError("Must be an ISO 8601 time with an offset, such as 2026-11-20T08:30:00Z.")
+
+
+def read_count(value: Any) -> int:
+    """A whole number, not below 0."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT:
+        return value
+    raise ValueError("Must be a whole number that is not negative.")
+
+
+def read_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError("Must be true or false.")
+
+
+def read_choice(*choices: str) -> Reader:
+    """One of these words."""
+
+    def read(value: Any) -> str:
+        if isinstance(value, str) and value in choices:
+            return value
+        raise ValueError(f"Must be one of: {', '.join(choices)}.")
+
+    return read
+
 
 _AT_ONCE = 5_000
 _LINK_NOTES = {"superseded_by": Note.NO_SUCCESSOR, "left_of": Note.NO_ORIGIN}
@@ -54,41 +260,25 @@ def plan_import(*, user: User, kind: MemoryKind, items: Sequence[Any]) -> Import
 
 
 class _Planner:
-    def __init__(self, *, user: User, kind: MemoryKind, rows: Sequence[ReadRow]) -> None:
+    def __init__(self, *, user: User, kind: MemoryKind, rows: Sequence[PlannedRow]) -> None:
         self._user, self._kind, self._rows = user, kind, rows
         self._mine = kind.model.objects.filter(user=user).defer(*kind.derived)
+        others = kind.model.objects.exclude(user=user)
         ids = {row.given["id"] for row in rows if "id" in row.given}
-        foreign = self._find_foreign(ids)
+        foreign = _find(others, ids)
         self._own_ids = {asked: uuid5(asked, f"jiyi.import.{user.pk}") if asked in foreign else asked for asked in ids}
         if replaced := {self._own_ids[asked] for asked in foreign}:
             # Taken in turn, which takes intent: then the database makes one up that nobody can foresee.
-            taken = self._find_foreign(replaced)
+            taken = _find(others, replaced)
             self._own_ids = {asked: made for asked, made in self._own_ids.items() if made not in taken}
-        self._known = self._fetch(self._own_ids.values())
-        self._sessions = self._keep_own(Session, "session_id")
-        self._messages = self._keep_own(Message, "message_id")
-        linked = {row.given.get(name) for row in rows for name in list_links(kind)} - {None} - ids
-        self._linked = set(self._in_portions(linked, "id"))
+        own_ids = self._own_ids.values()
+        self._known = {row.id: row for portion in _portions(own_ids) for row in self._mine.filter(id__in=portion)}
+        self._sessions = _find(Session.objects.filter(user=user), self._list_given("session_id"))
+        self._messages = _find(Message.objects.filter(user=user), self._list_given("message_id"))
+        self._linked = _find(self._mine, {asked for name in list_links(kind) for asked in self._list_given(name)} - ids)
 
-    def _find_foreign(self, ids: Collection[UUID]) -> set[UUID]:
-        others = self._kind.model.objects.exclude(user=self._user)
-        return {
-            found for portion in _portions(ids) for found in others.filter(id__in=portion).values_list("id", flat=True)
-        }
-
-    def _fetch(self, ids: Iterable[UUID]) -> dict[UUID, Any]:
-        return {memory.id: memory for portion in _portions(ids) for memory in self._mine.filter(id__in=portion)}
-
-    def _in_portions(self, values: Iterable[Any], name: str) -> Iterator[Any]:
-        for portion in _portions(values):
-            yield from self._mine.filter(**{f"{name}__in": portion}).values_list(name, flat=True)
-
-    def _keep_own(self, model: Any, name: str) -> set[UUID]:
-        asked = {row.given.get(name) for row in self._rows} - {None}
-        mine = model.objects.filter(user=self._user)
-        return {
-            found for portion in _portions(asked) for found in mine.filter(id__in=portion).values_list("id", flat=True)
-        }
+    def _list_given(self, name: str) -> set[UUID]:
+        return {value for row in self._rows if (value := row.given.get(name)) is not None}
 
     def plan(self) -> ImportPlan:
         planned = [self._plan(row) for row in self._rows]
@@ -96,9 +286,9 @@ class _Planner:
         planned = self._refuse(planned, self._find_circles(planned))
         return ImportPlan(tuple(self._refuse(planned, self._find_clashes(planned))))
 
-    def _plan(self, row: ReadRow) -> PlannedRow:
+    def _plan(self, row: PlannedRow) -> PlannedRow:
         if row.reasons:
-            return PlannedRow(number=row.number, action=RowAction.ERROR, id=None, given=row.given, reasons=row.reasons)
+            return row
         given, notes = dict(row.given), []
         asked = given.pop("id", None)
         own_id = self._own_ids.get(asked) if asked else None
@@ -120,9 +310,7 @@ class _Planner:
         _rename_targets(given, self._own_ids)
         memory = self._known.get(own_id) if own_id else None
         before = None if memory is None else _read_values(self._kind, memory)
-        found = PlannedRow(
-            number=row.number, action=RowAction.CREATE, id=own_id, given=given, before=before, notes=tuple(notes)
-        )
+        found = PlannedRow(row.number, RowAction.CREATE, own_id, given, before, notes=tuple(notes))
         if before is not None:
             found = replace(found, action=RowAction.UPDATE if found.changed else RowAction.SKIP)
         final = _final(found)
@@ -203,6 +391,11 @@ def _fail(row: PlannedRow, reasons: Mapping[str, Sequence[str]]) -> PlannedRow:
     return replace(row, action=RowAction.ERROR, reasons={**row.reasons, **reasons})
 
 
+def _find(rows: Any, ids: Collection[UUID]) -> set[UUID]:
+    """Return those of the IDs that the rows have."""
+    return {found for portion in _portions(ids) for found in rows.filter(id__in=portion).values_list("id", flat=True)}
+
+
 def _portions(values: Iterable[Any]) -> Iterator[list[Any]]:
     everything = list(values)
     for start in range(0, len(everything), _AT_ONCE):
@@ -238,9 +431,9 @@ def _make_reader(kind: MemoryKind, name: str) -> Reader:
     column = kind.column(name)
     match column:
         case models.DateTimeField():
-            return read_optional_time if column.null else read_time
+            return _or_null(read_time) if column.null else read_time
         case models.ForeignKey():
-            return read_optional_id
+            return _or_null(read_id)
         case models.UUIDField():
             return read_id
         case models.BooleanField():
@@ -252,6 +445,10 @@ def _make_reader(kind: MemoryKind, name: str) -> Reader:
         case _ if name in kind.editable:
             return partial(_read_editable, kind, name)
     return read_choice(*(value for value, _label in column.flatchoices))
+
+
+def _or_null(read: Reader) -> Reader:
+    return lambda value: None if value is None else read(value)
 
 
 def _read_editable(kind: MemoryKind, name: str, value: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Reading and writing the working memory of a session."""
+"""Pure rules of context variables: merging, order of writing, the size limit and eviction (W3, W5, H1, H3)."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,15 +18,107 @@ from apps.conversations.sessions import lock_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
-from apps.memory.working.variables import (
-    FORM_PREFIX,
-    Variables,
-    holds_form,
-    is_form,
-    merge_from_model,
-    remove,
-    write,
-)
+
+FORM_PREFIX = "hitl_"
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Context variables in order of writing, oldest first, with the time (ISO 8601) at which each was written."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, values: Mapping[str, Any], written: list[list[Any]]) -> Variables:
+        """Restore the order that jsonb lost, also that of a form's fields.
+
+        A value nobody noted the writing of counts as the oldest.
+        """
+        times = {key: at for key, at, *_names in written if key in values}
+        unknown = {key: "" for key in values if key not in times}
+        times = {**unknown, **times}
+        names = {key: names[0] for key, _at, *names in written if names}
+        return cls(values={key: _order_fields(values[key], names.get(key, ())) for key in times}, written=times)
+
+    def dump_written(self) -> list[list[Any]]:
+        """Return key and time in order, as kept beside the values; for a form the names of its fields too."""
+        return [[key, at, *_list_fields(self.values[key])] for key, at in self.written.items()]
+
+    @property
+    def forms(self) -> dict[str, Any]:
+        """The submitted forms by title, in order of submission (H3)."""
+        return {key.removeprefix(FORM_PREFIX): value for key, value in self.values.items() if is_form(key)}
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The variables that are no forms."""
+        return {key: value for key, value in self.values.items() if not is_form(key)}
+
+
+def holds_form(value: Any) -> bool:
+    """Whether a value has the shape of a submitted form (H1)."""
+    return isinstance(value, dict) and set(value) == {"fields", "timestamp"} and isinstance(value["fields"], dict)
+
+
+def _list_fields(value: Any) -> list[list[str]]:
+    return [list(value["fields"])] if holds_form(value) else []
+
+
+def _order_fields(value: Any, names: Iterable[str]) -> Any:
+    if not holds_form(value):
+        return value
+    fields = value["fields"]
+    order = {name: fields[name] for name in names if name in fields}
+    return {**value, "fields": {**order, **fields}}
+
+
+def is_form(key: str) -> bool:
+    """Whether the variable holds a submitted form (H1)."""
+    return key.startswith(FORM_PREFIX)
+
+
+def measure(values: Mapping[str, Any]) -> int:
+    """Return the size of the variables in bytes, as compact UTF-8 JSON (W5)."""
+    return len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+def write(current: Variables, key: str, value: Any, *, now: datetime, max_bytes: int) -> Variables | None:
+    """Return the variables with `key` written last, or None where it cannot be made to fit (W5).
+
+    Over the limit, the least recently written entries make way; forms never do. A value too large even then
+    is refused whole, and nothing was evicted for it.
+    """
+    values = {k: v for k, v in current.values.items() if k != key} | {key: value}
+    written = {k: at for k, at in current.written.items() if k != key} | {key: now.isoformat()}
+    size = measure(values)
+    for oldest in [k for k in values if not is_form(k) and k != key]:
+        if size <= max_bytes:
+            break
+        del values[oldest], written[oldest]
+        size = measure(values)
+    return Variables(values=values, written=written) if size <= max_bytes else None
+
+
+def remove(current: Variables, key: str) -> Variables:
+    """Return the variables without `key`."""
+    return Variables(
+        values={k: v for k, v in current.values.items() if k != key},
+        written={k: at for k, at in current.written.items() if k != key},
+    )
+
+
+def merge_from_model(current: Variables, changes: Mapping[str, Any], *, now: datetime, max_bytes: int) -> Variables:
+    """Merge the model's variables key by key (W3): null removes, forms are not touched, what cannot fit is dropped."""
+    for key, value in changes.items():
+        if is_form(key):
+            continue
+        if value is None:
+            current = remove(current, key)
+        else:
+            current = write(current, key, value, now=now, max_bytes=max_bytes) or current
+    return current
+
 
 NO_WORKING_MEMORY = "This session has no working memory now."
 
@@ -142,24 +234,9 @@ RETURNING current_topic, context_variables, written, turn_count, last_emotion, c
 
 def count_turn(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int) -> WorkingMemorySnapshot:
     """Count a message of the user: the first creates working memory with `turn_count` 1, each further adds 1 (W3)."""
-    values = {
-        "session": session_id,
-        "user": user.pk,
-        "now": now,
-        "alive": now - timedelta(minutes=ttl_minutes),
-    }
-    (row,) = fetch_prepared(COUNT_TURN, values)
-    topic, variables, written, turn_count, last_emotion, created_at, updated_at, revision = row
-    return WorkingMemorySnapshot(
-        session_id=session_id,
-        current_topic=topic,
-        variables=Variables.load(json.loads(variables), json.loads(written)),
-        turn_count=turn_count,
-        last_emotion=last_emotion,
-        created_at=created_at,
-        updated_at=updated_at,
-        revision=revision,
-    )
+    values = {"session": session_id, "user": user.pk, "now": now, "alive": now - timedelta(minutes=ttl_minutes)}
+    ((topic, variables, written, *rest),) = fetch_prepared(COUNT_TURN, values)
+    return WorkingMemorySnapshot(session_id, topic, Variables.load(json.loads(variables), json.loads(written)), *rest)
 
 
 def record_analysis(
@@ -178,43 +255,39 @@ def record_analysis(
     into instead. Returns None where that working memory is gone, deleted or idled out during the turn, though the
     session may have another by now: what was deleted must not come back with it (L6).
     """
-    merged = _merge(snapshot, topic=topic, variables=variables, max_bytes=max_bytes, now=now)
-    changes = {**merged, "last_emotion": last_emotion, "revision": F("revision") + 1}
     same = WorkingMemory.objects.filter(session_id=snapshot.session_id, created_at=snapshot.created_at)
-    if not same.filter(revision=snapshot.revision).update(**changes):
+
+    def store(current: WorkingMemorySnapshot, rows: QuerySet[WorkingMemory]) -> WorkingMemorySnapshot | None:
+        merged = merge_from_model(current.variables, variables, now=now, max_bytes=max_bytes)
+        recorded = replace(
+            current,
+            current_topic=topic or current.current_topic,
+            variables=merged,
+            last_emotion=last_emotion,
+            updated_at=max(current.updated_at, now),
+            revision=current.revision + 1,
+        )
+        is_written = rows.update(
+            current_topic=recorded.current_topic,
+            context_variables=dict(merged.values),
+            written=merged.dump_written(),
+            updated_at=recorded.updated_at,
+            last_emotion=last_emotion,
+            revision=F("revision") + 1,
+        )
+        return recorded if is_written else None
+
+    recorded = store(snapshot, same.filter(revision=snapshot.revision))
+    if recorded is None:
         with transaction.atomic():
             row = same.select_for_update().first()
             if row is None:
                 return None
             snapshot = to_snapshot(row)
-            merged = _merge(snapshot, topic=topic, variables=variables, max_bytes=max_bytes, now=now)
-            changes = {**merged, "last_emotion": last_emotion, "revision": F("revision") + 1}
-            same.update(**changes)
-    recorded = WorkingMemorySnapshot(
-        session_id=snapshot.session_id,
-        current_topic=merged["current_topic"],
-        variables=Variables.load(merged["context_variables"], merged["written"]),
-        turn_count=snapshot.turn_count,
-        last_emotion=last_emotion,
-        created_at=snapshot.created_at,
-        updated_at=merged["updated_at"],
-        revision=snapshot.revision + 1,
-    )
-    if _says(recorded) != _says(snapshot):
+            recorded = store(snapshot, same)
+    if recorded is not None and _says(recorded) != _says(snapshot):
         _record_revision(user_id=user.pk, state=recorded, now=now)
     return recorded
-
-
-def _merge(
-    snapshot: WorkingMemorySnapshot, *, topic: str | None, variables: Mapping[str, Any], max_bytes: int, now: datetime
-) -> dict[str, Any]:
-    merged = merge_from_model(snapshot.variables, variables, now=now, max_bytes=max_bytes)
-    return {
-        "current_topic": topic or snapshot.current_topic,
-        "context_variables": dict(merged.values),
-        "written": merged.dump_written(),
-        "updated_at": max(snapshot.updated_at, now),
-    }
 
 
 @transaction.atomic

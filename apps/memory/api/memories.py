@@ -1,4 +1,4 @@
-"""REST of long-term memories (L1): /memory/long-term."""
+"""REST of memories: /memory/long-term (L1) and /memory/atomic (A1)."""
 
 from __future__ import annotations
 
@@ -7,53 +7,60 @@ from functools import partial
 from typing import Any
 
 import django_filters  # type: ignore[import-untyped]
-from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.models import User
-from apps.accounts.selectors import get_settings, get_user
+from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
-from apps.conversations.sessions import get_session
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField, StrictUUIDField, read_body
+from apps.core.fields import (
+    KnownFieldsSerializer,
+    StrictBooleanField,
+    StrictCharField,
+    StrictDateTimeField,
+    StrictUUIDField,
+    read_body,
+    refuse_forbidden,
+)
 from apps.core.http import read_uuid
 from apps.core.operations import Answer, Problem, describe, query
-from apps.core.pagination import StableOrderingFilter, read_int
+from apps.core.pagination import StableOrderingFilter
 from apps.memory.api.lists import (
     AS_OF,
     CONFIRM,
     HISTORY,
     MUTED_HELP,
     NOT_PENDING,
-    Q_TOO_LONG,
-    QUERY,
-    AsOfListView,
+    SINCE,
+    UNTIL,
+    MemoriesView,
     MemoryFilter,
-    check_confirmed,
-    read_query,
+    MemoryView,
+    TimeFilter,
 )
-from apps.memory.copies import list_copies
-from apps.memory.deletion import delete_all_memories, delete_memories
+from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory, reject_memory
 from apps.memory.keyed import Action
-from apps.memory.kinds import LONG_TERM
-from apps.memory.lifecycle import mute_memories, update_memory
-from apps.memory.models import Category, LongTermMemory, Source
-from apps.memory.recall.long_term import retrieve_relevant_memories
-from apps.memory.serializers import LongTermMemorySerializer
-from apps.memory.types import ScoredMemory
-from apps.memory.validation import MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS, is_share
-from apps.memory.vectors.queries import embed_query
-from apps.memory.working.sessions import WorkingMemorySnapshot, find_working_memory
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory
+from apps.memory.models import AtomicMemory, Category, LongTermMemory, Source
+from apps.memory.serializers import EVENT_HELP, TIMESTAMP_HELP, AtomicMemorySerializer, LongTermMemorySerializer
+from apps.memory.validation import (
+    MAX_CONTENT_CHARACTERS,
+    MAX_KEY_CHARACTERS,
+    MAX_TAG_CHARACTERS,
+    MAX_TAGS,
+    MAX_VALUE_CHARACTERS,
+    is_share,
+)
 
 operation = partial(describe, tag="Long-term memory")
-MAX_SEARCH_LIMIT = 50
 COPIES_HELP = "Also delete the copies that `…/copies` lists."
 OTHER_ID = "0d9f4e7b-63c2-4b18-8f2a-91c5d7e3a604"
 
@@ -148,36 +155,13 @@ class MemoryCopiesSerializer(serializers.Serializer[Any]):
     results = MemoryCopySerializer(many=True)
 
 
-class ScoredMemorySerializer(serializers.Serializer[Any]):
-    """A memory with its score and every component of it."""
-
-    memory = LongTermMemorySerializer()
-    score = serializers.FloatField(help_text="The weighted sum of the components, times `topic_boost`.")
-    keyword_score = serializers.FloatField(help_text="From 0 to 1.")
-    semantic_score = serializers.FloatField(help_text="Cosine similarity; 0 if unknown.")
-    category_boost = serializers.FloatField(help_text="Preferences 1.5, facts 1.2, patterns 1.")
-    recency_score = serializers.FloatField(help_text="From 0 to 1: halved every `memory.recency_half_life_days`.")
-    frequency_score = serializers.FloatField(help_text="From 0 to 1, by `access_count`.")
-    confidence = serializers.FloatField(help_text="From 0 to 1.")
-    topic_boost = serializers.FloatField(help_text="Above 1 if it is about the session's current topic.")
-
-
-class MemorySearchResultsSerializer(serializers.Serializer[Any]):
-    """Best first."""
-
-    results = ScoredMemorySerializer(many=True)
-
-
-class LongTermMemoriesView(AsOfListView[LongTermMemory]):
+class LongTermMemoriesView(MemoriesView[LongTermMemory]):
     """The user's long-term memories, newest first, now or at a time; create one, or delete all."""
 
     kind = LONG_TERM
     serializer_class = LongTermMemorySerializer
     filterset_class = LongTermMemoryFilter
     queryset = LongTermMemory.objects.none()  # for the schema; requests see their user's own
-
-    def get_queryset(self) -> Any:
-        return LONG_TERM.rows(get_user(self.request))
 
     @operation("list_memories", scope=Scope.READ, parameters=[AS_OF])
     def get(self, request: Request) -> Response:
@@ -210,20 +194,18 @@ class LongTermMemoriesView(AsOfListView[LongTermMemory]):
 
         For good: with their history, and they are not learned again from earlier messages.
         """
-        check_confirmed(request)
-        return Response({"deleted": delete_all_memories(LONG_TERM, user=get_user(request), now=timezone.now())})
+        return self.delete_all()
 
 
-class LongTermMemoryView(APIView):
+class LongTermMemoryView(MemoryView):
     """One memory of any status."""
 
-    serializer_class = LongTermMemorySerializer
+    kind, serializer_class = LONG_TERM, LongTermMemorySerializer
 
     @operation("get_memory", scope=Scope.READ)
     def get(self, request: Request, memory_id: str) -> Response:
         """Get a long-term memory. Of any status. Does not count as use."""
-        memory = LONG_TERM.get(get_user(request), read_uuid(memory_id))
-        return Response(LongTermMemorySerializer(memory).data)
+        return self.show(memory_id)
 
     @operation(
         "replace_memory",
@@ -236,7 +218,7 @@ class LongTermMemoryView(APIView):
 
         Fields that cannot be changed are ignored, so what GET answered can be edited and sent back.
         """
-        return self._update(request, memory_id, LongTermMemoryReplaceRequest)
+        return self.change(memory_id, LongTermMemoryReplaceRequest)
 
     @operation(
         "update_memory",
@@ -249,21 +231,7 @@ class LongTermMemoryView(APIView):
 
         Only the given fields. With `muted: true` it is kept and shown, but recalled in no reply.
         """
-        return self._update(request, memory_id, LongTermMemoryChangeRequest, partial=True)
-
-    def _update(
-        self, request: Request, memory_id: str, serializer: type[LongTermMemoryChangeRequest], **options: bool
-    ) -> Response:
-        user, asked = get_user(request), read_uuid(memory_id)
-        LONG_TERM.get(user, asked)
-        changes, now = read_body(serializer, request, **options), timezone.now()
-        muted = changes.pop("muted", None)
-        with transaction.atomic():
-            if changes or muted is None:
-                update_memory(LONG_TERM, user=user, memory_id=asked, changes=changes, now=now)
-            if muted is not None:
-                mute_memories(LONG_TERM, user=user, ids=[asked], muted=muted, now=now)
-        return Response(LongTermMemorySerializer(LONG_TERM.get(user, asked)).data)
+        return self.change(memory_id, LongTermMemoryChangeRequest, partial=True)
 
     @operation(
         "delete_memory",
@@ -272,31 +240,30 @@ class LongTermMemoryView(APIView):
     )
     def delete(self, request: Request, memory_id: str) -> Response:
         """Delete a long-term memory. For good: with its history, and it is not learned again from earlier messages."""
-        user, asked = get_user(request), read_uuid(memory_id)
-        copies = _read_bool(request, "copies")
-        LONG_TERM.get(user, asked)
-        result = delete_memories(LONG_TERM, user=user, ids=[asked], now=timezone.now(), copies=copies)
-        return Response({"deleted": result.deleted})
+        read_uuid(memory_id)
+        return self.remove(memory_id, copies=_read_bool(request, "copies"))
 
 
-class AcceptView(APIView):
+class AcceptView(MemoryView):
     """Accept a pending memory; 409 unless it is pending."""
 
-    @operation("accept_memory", scope=Scope.WRITE, answers=LongTermMemorySerializer, problems=[NOT_PENDING])
+    kind, serializer_class = LONG_TERM, LongTermMemorySerializer
+
+    @operation("accept_memory", scope=Scope.WRITE, problems=[NOT_PENDING])
     def post(self, request: Request, memory_id: str) -> Response:
         """Accept a pending memory. From now on it is recalled. Another value of its key is superseded."""
-        memory = accept_memory(LONG_TERM, user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
-        return Response(LongTermMemorySerializer(memory).data)
+        return self.decide(memory_id, accept_memory)
 
 
-class RejectView(APIView):
+class RejectView(MemoryView):
     """Reject a pending memory; it is not proposed again. 409 unless it is pending."""
 
-    @operation("reject_memory", scope=Scope.WRITE, answers=LongTermMemorySerializer, problems=[NOT_PENDING])
+    kind, serializer_class = LONG_TERM, LongTermMemorySerializer
+
+    @operation("reject_memory", scope=Scope.WRITE, problems=[NOT_PENDING])
     def post(self, request: Request, memory_id: str) -> Response:
         """Reject a pending memory. It is not proposed again."""
-        memory = reject_memory(LONG_TERM, user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
-        return Response(LongTermMemorySerializer(memory).data)
+        return self.decide(memory_id, reject_memory)
 
 
 class CopiesView(APIView):
@@ -324,69 +291,167 @@ class BatchDeleteView(APIView):
         return Response(asdict(delete_memories(LONG_TERM, user=get_user(request), now=timezone.now(), **body)))
 
 
-class SearchView(APIView):
-    """The memories a message would recall, best first, with every component of the score (K5). Counts no use (L4)."""
-
-    @operation(
-        "search_memories",
-        tag="Search",
-        scope=Scope.READ,
-        parameters=[
-            QUERY,
-            query(
-                "session_id",
-                "Prefer memories about the current topic of this session.",
-                {"type": "string", "format": "uuid"},
-            ),
-            query(
-                "limit",
-                "How many at most; `memory.retrieval_limit` by default.",
-                {"type": "integer", "minimum": 1, "maximum": MAX_SEARCH_LIMIT},
-            ),
-        ],
-        answers=MemorySearchResultsSerializer,
-        problems=[NO_SESSION, Q_TOO_LONG],
-    )
-    def get(self, request: Request) -> Response:
-        """Search long-term memories. What a message would recall, best first, with every component of the score."""
-        user, now, text = get_user(request), timezone.now(), read_query(request)
-        settings = get_settings(user)
-        scored = retrieve_relevant_memories(
-            user=user,
-            message=text,
-            limit=read_int(request, "limit", default=settings.retrieval_limit, minimum=1, maximum=MAX_SEARCH_LIMIT),
-            working_memory=_find_working_memory(request, user, ttl_minutes=settings.working_ttl_minutes),
-            candidate_limit=settings.candidate_limit,
-            weights=settings.score_weights,
-            half_life_days=settings.recency_half_life_days,
-            max_keywords=settings.max_keywords,
-            query_embedding=embed_query(text) if settings.semantic_candidates else None,
-            min_similarity=settings.semantic_min_similarity,
-            now=now,
-        )
-        return Response({"results": ScoredMemorySerializer(_with_memories(user, scored), many=True).data})
-
-
-def _with_memories(user: User, scored: list[ScoredMemory]) -> list[dict[str, Any]]:
-    memories = LONG_TERM.by_ids(user, [item.candidate.id for item in scored])
-    return [
-        {name: getattr(item, name) for name in ScoredMemorySerializer._declared_fields if name != "memory"}
-        | {"memory": memories[item.candidate.id]}
-        for item in scored
-        if item.candidate.id in memories  # deleted in between
-    ]
-
-
-def _find_working_memory(request: Request, user: User, *, ttl_minutes: int) -> WorkingMemorySnapshot | None:
-    raw = request.query_params.get("session_id")
-    if raw is None:
-        return None
-    session = get_session(user, read_uuid(raw))
-    return find_working_memory(user, session.id, now=timezone.now(), ttl_minutes=ttl_minutes)
-
-
 def _read_bool(request: Request, name: str) -> bool:
     raw = request.query_params.get(name, "false")
     if raw not in ("true", "false"):
         raise InvalidInput(f"{name} must be true or false.", fields={name: ["Must be true or false."]})
     return raw == "true"
+
+
+atomic_operation = partial(describe, tag="Atomic memory")
+
+TOO_LONG = Problem(
+    TooLarge, "The content is too long", {"content": [f"The content has over {MAX_CONTENT_CHARACTERS:,} characters."]}
+)
+SAME = Problem(
+    Conflict,
+    "Another active memory says the same",
+    {"content": ["Another active memory already says this."], "memory_id": AtomicMemorySerializer.example["id"]},
+)
+
+
+class AtomicMemoryFilter(MemoryFilter):
+    """Narrow the list by time, tags and session, too, and order it."""
+
+    since = TimeFilter(field_name="timestamp", lookup_expr="gte", label=SINCE)
+    until = TimeFilter(field_name="timestamp", lookup_expr="lte", label=UNTIL)
+    tags = django_filters.CharFilter(method="filter_tags", label="Comma-separated tags that a memory must all have.")
+    session_id = django_filters.UUIDFilter(label="Only memories of this session.")
+    ordering = StableOrderingFilter(
+        fields={"create_time": "created_at", "updated_at": "updated_at", "timestamp": "timestamp"}
+    )
+    search_text = staticmethod(ATOMIC.search)
+
+    def filter_tags(self, queryset: QuerySet[AtomicMemory], name: str, value: str) -> QuerySet[AtomicMemory]:
+        refuse_forbidden(value)
+        return queryset.filter(tags__contains=[tag.strip() for tag in value.split(",") if tag.strip()])
+
+
+class AtomicMemoryChangeRequest(KnownFieldsSerializer):
+    """Fields of an atomic memory to change."""
+
+    example = {"content": "The user moved to York on 26 September 2026.", "tags": ["home"]}
+
+    content = StrictCharField()
+    tags = serializers.ListField(
+        child=StrictCharField(max_length=MAX_TAG_CHARACTERS), max_length=MAX_TAGS, required=False
+    )
+    timestamp = StrictDateTimeField(required=False, help_text=TIMESTAMP_HELP)
+    event_start = StrictDateTimeField(required=False, allow_null=True, help_text=EVENT_HELP)
+    event_end = StrictDateTimeField(required=False, allow_null=True)
+    muted = StrictBooleanField(required=False, help_text=MUTED_HELP)
+
+
+class AtomicMemoryReplaceRequest(AtomicMemoryChangeRequest):
+    """A complete atomic memory. Read-only fields are ignored, so a GET response can be sent back."""
+
+    ignored = frozenset(AtomicMemorySerializer.Meta.fields)
+
+
+class AtomicMemoryRequest(AtomicMemoryChangeRequest):
+    """A new atomic memory; `timestamp` defaults to now."""
+
+    session_id = StrictUUIDField(required=False, allow_null=True)
+    muted = None  # type: ignore[assignment]  # a new one is not
+
+
+class AtomicMemoriesView(MemoriesView[AtomicMemory]):
+    """The user's atomic memories, newest first, now or at a time; create one, or delete all."""
+
+    kind = ATOMIC
+    serializer_class = AtomicMemorySerializer
+    filterset_class = AtomicMemoryFilter
+    queryset = AtomicMemory.objects.none()  # for the schema; requests see their user's own
+
+    @atomic_operation("list_atomic_memories", scope=Scope.READ, parameters=[AS_OF])
+    def get(self, request: Request) -> Response:
+        """List atomic memories. Newest first."""
+        return self.list(request)
+
+    @atomic_operation(
+        "create_atomic_memory",
+        scope=Scope.WRITE,
+        body=AtomicMemoryRequest,
+        answers={
+            201: Answer(AtomicMemorySerializer, "The new memory."),
+            200: Answer(AtomicMemorySerializer, "An active memory says the same: that one, with the new tags added."),
+        },
+        problems=[NO_SESSION, TOO_LONG],
+    )
+    def post(self, request: Request) -> Response:
+        """Add an atomic memory."""
+        body = read_body(AtomicMemoryRequest, request)
+        memory, created = create_atomic_memory(user=get_user(request), now=timezone.now(), **body)
+        code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
+        return Response(AtomicMemorySerializer(memory).data, status=code)
+
+    @atomic_operation("delete_all_atomic_memories", scope=Scope.ADMIN, parameters=[CONFIRM])
+    def delete(self, request: Request) -> Response:
+        """Delete all atomic memories.
+
+        For good: with their history, and they are not learned again from earlier messages.
+        """
+        return self.delete_all()
+
+
+class AtomicMemoryView(MemoryView):
+    """One atomic memory of any status."""
+
+    kind, serializer_class = ATOMIC, AtomicMemorySerializer
+
+    @atomic_operation("get_atomic_memory", scope=Scope.READ)
+    def get(self, request: Request, atomic_id: str) -> Response:
+        """Get an atomic memory. Of any status."""
+        return self.show(atomic_id)
+
+    @atomic_operation(
+        "replace_atomic_memory", scope=Scope.WRITE, body=AtomicMemoryReplaceRequest, problems=[SAME, HISTORY, TOO_LONG]
+    )
+    def put(self, request: Request, atomic_id: str) -> Response:
+        """Replace an atomic memory.
+
+        Tags and event times that are left out are removed. Fields that cannot be changed are ignored, so what
+        GET answered can be edited and sent back.
+        """
+        emptied: dict[str, Any] = {"tags": [], "event_start": None, "event_end": None}
+        return self.change(atomic_id, AtomicMemoryReplaceRequest, emptied=emptied)
+
+    @atomic_operation(
+        "update_atomic_memory",
+        scope=Scope.WRITE,
+        body=AtomicMemoryChangeRequest(partial=True),
+        problems=[SAME, HISTORY, TOO_LONG],
+    )
+    def patch(self, request: Request, atomic_id: str) -> Response:
+        """Change an atomic memory.
+
+        Only the given fields. With `muted: true` it is kept and shown, but recalled in no reply.
+        """
+        return self.change(atomic_id, AtomicMemoryChangeRequest, partial=True)
+
+    @atomic_operation("delete_atomic_memory", scope=Scope.WRITE)
+    def delete(self, request: Request, atomic_id: str) -> Response:
+        """Delete an atomic memory. For good: with its history, and it is not learned again from earlier messages."""
+        return self.remove(atomic_id)
+
+
+class AtomicAcceptView(MemoryView):
+    """Accept a pending atomic memory; 409 unless it is pending."""
+
+    kind, serializer_class = ATOMIC, AtomicMemorySerializer
+
+    @atomic_operation("accept_atomic_memory", scope=Scope.WRITE, problems=[NOT_PENDING])
+    def post(self, request: Request, atomic_id: str) -> Response:
+        """Accept a pending atomic memory. From now on it is recalled, and what it proposes to end has ended."""
+        return self.decide(atomic_id, accept_memory)
+
+
+class AtomicRejectView(MemoryView):
+    """Reject a pending atomic memory; 409 unless it is pending."""
+
+    kind, serializer_class = ATOMIC, AtomicMemorySerializer
+
+    @atomic_operation("reject_atomic_memory", scope=Scope.WRITE, problems=[NOT_PENDING])
+    def post(self, request: Request, atomic_id: str) -> Response:
+        """Reject a pending atomic memory. It is not recorded again."""
+        return self.decide(atomic_id, reject_memory)

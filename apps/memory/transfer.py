@@ -5,31 +5,41 @@ From another memory store (docs/import.md) none comes twice, and none over one's
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.instructions import is_instruction
 from apps.memory.changes.records import record_changes
+from apps.memory.import_plan import (
+    Imported,
+    ImportPlan,
+    ImportRefused,
+    PlanChanged,
+    PlannedRow,
+    RowAction,
+    complete,
+    plan_import,
+)
 from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind
 from apps.memory.locking import lock_memories
 from apps.memory.models import Change, Status
 from apps.memory.tombstones import clear_tombstones, digest_content, digest_key, find_tombstones
-from apps.memory.transfer.files import Imported, ImportPlan, ImportRefused, PlanChanged, PlannedRow, RowAction
-from apps.memory.transfer.planning import complete, plan_import
 from apps.memory.validation import find_event_problem
 from apps.memory.vectors.memories import ask_for_vectors, write_vectors
 
+# Rows whose vectors are made with them; workers make those of a longer file, so that nobody waits for so long.
 EMBEDDED_AT_ONCE = 200
-"""Rows whose vectors are made with them; workers make those of a longer file, so that nobody waits for so long."""
 
 _OPERATION = "import"
 
@@ -57,18 +67,19 @@ def import_memories(
     if plan.errors:
         raise ImportRefused("Nothing was imported because some rows are invalid.", plan=plan)
     created, updated = _make(user, kind, plan, now=now), _change(user, kind, plan, now=now)
-    _write(user, kind, created=created, updated=[memory for memory, _before, _row in updated])
-    befores = [(memory, None) for memory in created] + [(memory, before) for memory, before, _row in updated]
+    changed = [memory for memory, _before, _row in updated]
+    _write(user, kind, created=created, updated=changed)
+    befores, written = {memory.id: before for memory, before, _row in updated}, [*created, *changed]
     drafts = [
-        kind.draft(memory, action=Change.Action.IMPORT, before=before, group=_OPERATION, operation=operation)
-        for memory, before in befores
+        kind.draft(
+            memory, action=Change.Action.IMPORT, before=befores.get(memory.id), group=_OPERATION, operation=operation
+        )
+        for memory in written
     ]
     operations = record_changes(user=user, changes=drafts, now=now)
-    written = [*created, *(memory for memory, _before, _row in updated)]
     current = [memory for memory in written if memory.status in CURRENT]
     clear_tombstones(user=user, digests={digest for memory in current for digest in kind.digests(user, vars(memory))})
-    said = {field.name for field in kind.fields if field.text}
-    rewritten = [memory for memory, _before, row in updated if not said.isdisjoint(row.changed)]
+    rewritten = [memory for memory, _before, row in updated if not set(kind.texts).isdisjoint(row.changed)]
     _embed(user, kind, created=created, rewritten=rewritten)
     return Imported(
         created=len(created),
@@ -147,12 +158,9 @@ class Adoption(StrEnum):
 
     ADOPTED = "imported"
     AGAIN = "already_imported"
-    KNOWN = "known"
-    """An active memory says this already."""
-    KEY_TAKEN = "key_taken"
-    """An active memory has this key with another value, which stays."""
-    FORGOTTEN = "forgotten"
-    """Its owner deleted this here after the source learned it."""
+    KNOWN = "known"  # an active memory says this already
+    KEY_TAKEN = "key_taken"  # an active memory has this key with another value, which stays
+    FORGOTTEN = "forgotten"  # its owner deleted this here after the source learned it
     INVALID = "invalid"
 
 
@@ -252,3 +260,43 @@ def _make_row(kind: MemoryKind, memory: ForeignMemory, *, now: datetime) -> dict
         times = {"event_start": memory.event_start, "event_end": memory.event_end}
         row |= {name: time.isoformat() for name, time in times.items() if time}
     return row
+
+
+_AT_ONCE = 1_000
+
+
+def export_memories(user: User, kind: MemoryKind) -> Iterator[bytes]:
+    """Yield a person's memories of a kind, newest first, as UTF-8 JSON, in portions and as they are at one moment."""
+    rows = kind.model.objects.filter(user=user).order_by(f"-{kind.made_at}", "-id")
+    yield from export_rows(rows, kind)
+
+
+def export_rows(rows: QuerySet[Any], kind: MemoryKind) -> Iterator[bytes]:
+    """Yield these memories, which the caller has seen to that they may be read."""
+    with transaction.atomic():
+        columns = {name: kind.column(name).attname for name in kind.file_fields}
+        values = rows.values(*columns.values()).iterator(chunk_size=_AT_ONCE)
+        yield from _dump({name: _encode(row[column]) for name, column in columns.items()} for row in values)
+
+
+def _encode(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        case UUID():
+            return str(value)
+    return value
+
+
+def _dump(objects: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    lines: list[str] = []
+    opened = False
+    for item in objects:
+        lines.append(json.dumps(item, ensure_ascii=False))
+        if len(lines) == _AT_ONCE:
+            yield (",\n" if opened else "[\n").encode() + ",\n".join(lines).encode()
+            opened, lines = True, []
+    if lines:
+        yield (",\n" if opened else "[\n").encode() + ",\n".join(lines).encode()
+        opened = True
+    yield b"\n]\n" if opened else b"[]\n"

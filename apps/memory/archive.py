@@ -17,16 +17,14 @@ from apps.core.text.clean import json_text
 from apps.core.text.fold import normalize_key
 from apps.core.text.segment import cjk_runs
 from apps.memory.changes.records import changed_by
-from apps.memory.entries import Origin, record_proposals
+from apps.memory.entries import record_entries
 from apps.memory.keyed import Mode
 from apps.memory.locking import lock_memories
 from apps.memory.models import Category, Change, LongTermMemory, Source, Status, WorkingMemory
-from apps.memory.proposals import MAX_PROPOSED_CHARACTERS, Proposal
-from apps.memory.validation import find_problems, measure_value
-from apps.memory.working.sessions import WorkingMemorySnapshot, list_idle, to_snapshot
+from apps.memory.validation import MAX_PROPOSED_CHARACTERS, Proposal, find_problems, measure_value
+from apps.memory.working import WorkingMemorySnapshot, list_idle, to_snapshot
 
-CONFIDENCE = 0.7
-"""Of what is archived: it comes from what a person said, but they did not state it as lasting."""
+CONFIDENCE = 0.7  # of what is archived: it comes from what a person said, but they did not state it as lasting
 
 
 def expire_working_memory(*, now: datetime) -> int:
@@ -67,10 +65,11 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
     important = [] if session.temporary else list_important(to_snapshot(row))
     row.delete()
     with changed_by(origin=Change.Origin.LIFE_CYCLE, actor=None):
-        record_proposals(
+        record_entries(
             user=user,
-            proposals=_leave_stated(user, important),
-            origin=Origin(session_id),
+            entries=_leave_stated(user, important),
+            session_id=session_id,
+            message_id=None,
             said_at=row.created_at,
             message_text="",
             auto_accept_confidence=settings.auto_accept_confidence,
@@ -87,7 +86,8 @@ def list_important(snapshot: WorkingMemorySnapshot) -> list[Proposal]:
     found: dict[str, Any] = {**snapshot.variables.plain, **snapshot.variables.forms}
     stated = {key: value["fields"] if key in snapshot.variables.forms else value for key, value in found.items()}
     if snapshot.current_topic:
-        stated[_name_topic(snapshot.current_topic)] = snapshot.current_topic
+        topic = snapshot.current_topic
+        stated["最近的话题" if cjk_runs(topic) else "recent topic"] = topic
     return [
         Proposal(
             category=Category.FACT,
@@ -101,10 +101,6 @@ def list_important(snapshot: WorkingMemorySnapshot) -> list[Proposal]:
         for key, value in stated.items()
         if _states_something(key, value)
     ]
-
-
-def _name_topic(topic: str) -> str:
-    return "最近的话题" if cjk_runs(topic) else "recent topic"
 
 
 def _states_something(key: str, value: Any) -> bool:
