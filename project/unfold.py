@@ -13,7 +13,7 @@ UNFOLD = {
     "SHOW_HISTORY": True,
     "SHOW_LANGUAGES": True,
     "SIDEBAR": {"show_search": False, "navigation": "apps.panel.menu.list_navigation"},
-    "DASHBOARD_CALLBACK": "apps.panel.dashboard.page.add_dashboard",
+    "DASHBOARD_CALLBACK": "apps.panel.overview.add_dashboard",
     "STYLES": [
         lambda request: static("panel/panel.css"),
         lambda request: static("panel/differences.css"),

@@ -7,7 +7,7 @@ from apps.panel import (  # noqa: F401
     contexts,
     conversations,
     jobs,
-    messages,
+    profiles,
     security,
     strategies,
     summaries,
@@ -16,4 +16,3 @@ from apps.panel import (  # noqa: F401
 )
 from apps.panel.accounts import services, tokens, users  # noqa: F401
 from apps.panel.memories import detail  # noqa: F401
-from apps.panel.profiles import pages  # noqa: F401

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import (
     BooleanField,
@@ -45,10 +44,12 @@ from apps.core.errors import JiyiError
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.changes.undo import undo_operation
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, SharedContext
+from apps.panel.links import link_message
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.pages import PanelPage, with_toast
 from apps.panel.refusals import translate_reason
-from apps.panel.sources import SourceFilter, SourceLink, describe_source, link_sources
+from apps.panel.sources import SourceFilter, describe_source, link_sources
+from apps.panel.texts import read_id
 from apps.panel.words import show_time, show_value
 from apps.profile.document import TEXT_SECTIONS
 from apps.profile.models import ProfileProposal, UserProfile
@@ -96,43 +97,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What was changed together, and is undone together."""
+    """What was changed together, and is undone together. ``cause``: what the person said that led to it, cut."""
 
     id: UUID
     entries: tuple[Entry, ...]
+    author: str
+    cause: str
 
     @property
     def first(self) -> Change:
         return self.entries[0].change
 
     @property
-    def author(self) -> str:
-        """Who made the change: a user name, or the assistant."""
-        return name_author(self.first)
-
-    @property
-    def cause(self) -> str:
-        """What the person said that caused it, shortened; empty where nothing did or the message was deleted."""
-        message = self.first.message
-        return cut_at_sentence(message.content.strip(), _SHOWN) if message else ""
-
-    def list_sources(self, *, owner: User | None) -> list[SourceLink]:
-        """Return links to everything that came from the same sources; `owner`: for staff, whose it is."""
-        message = self.first.message
-        return link_sources(
-            session=message.session_id if message else self.first.session_id,
-            program=self.first.via,
-            time=self.first.created_at,
-            owner=owner,
-        )
-
-    @property
     def can_be_undone(self) -> bool:
         return all(entry.change.can_be_undone for entry in self.entries)
-
-    @property
-    def undone(self) -> bool:
-        return self.first.undone_by is not None
 
 
 def group_operations(changes: Iterable[Change]) -> list[Operation]:
@@ -140,7 +118,15 @@ def group_operations(changes: Iterable[Change]) -> list[Operation]:
     operations: dict[UUID, list[Entry]] = {}
     for change in changes:
         operations.setdefault(change.operation, []).append(read_entry(change))
-    return [Operation(id=operation, entries=tuple(entries)) for operation, entries in operations.items()]
+    return [
+        Operation(operation, tuple(entries), name_author(entries[0].change), quote_cause(entries[0].change))
+        for operation, entries in operations.items()
+    ]
+
+
+def quote_cause(change: Change, limit: int = _SHOWN) -> str:
+    """Return the beginning of the message that led to a change; empty where none did, or it was deleted."""
+    return cut_at_sentence(change.message.content.strip(), limit) if change.message else ""
 
 
 def name_author(change: Change) -> str:
@@ -152,7 +138,6 @@ def name_author(change: Change) -> str:
 
 
 def read_entry(change: Change) -> Entry:
-    """What an audit record says."""
     snapshot = change.after or change.before or {}
     name = next((show_value(snapshot[field]) for field in _NAMING if snapshot.get(field)), "")
     link = _link(change, snapshot) if snapshot else ""
@@ -165,13 +150,15 @@ def list_lines(change: Change, *, whole: bool = False) -> Iterator[Line]:
     for name in {**before, **after}:
         old, new = before.get(name), after.get(name)
         is_usual = change.before is None and (not new or _USUAL.get(name) == new)
-        if old == new or name in _TECHNICAL or is_usual:
-            continue
-        field = _find_field(change.kind, name)
-        texts = (_show(old, field), _show(new, field))
-        if not whole:
-            texts = _cut(*texts)
-        yield Line(str(getattr(field, "verbose_name", name)), *texts)
+        if old != new and name not in _TECHNICAL and not is_usual:
+            line = make_line(change.kind, name, old, new)
+            yield line if whole else Line(line.label, *_cut(line.before, line.after))
+
+
+def make_line(kind: str, name: str, before: Any, after: Any) -> Line:
+    """Return what a field of a kind of objects was and is, in words."""
+    field = _find_field(kind, name)
+    return Line(str(getattr(field, "verbose_name", name)), _show(before, field), _show(after, field))
 
 
 def _cut(before: str, after: str) -> tuple[str, str]:
@@ -236,7 +223,7 @@ def search_changes(changes: QuerySet[Change], text: str) -> QuerySet[Change]:
     words = text[:MOST_CHARACTERS].split()[:MOST_WORDS]
     if not words:
         return changes
-    if (named := _read_id(text)) is not None:
+    if (named := read_id(text.strip())) is not None:
         return changes.filter(Q(object_id=named) | Q(operation=named))
     # What is never shown to who asks is not among `changes`, and so is not even counted.
     newest = changes.order_by("-pk").values("pk")[:SEARCHED]
@@ -262,13 +249,6 @@ def _join_texts(name: str) -> _Texts:
     return _Texts(F(name), longest=LONGEST, names=",".join(_TEXTS))
 
 
-def _read_id(text: str) -> UUID | None:
-    try:
-        return UUID(text.strip())
-    except ValueError:
-        return None
-
-
 class UndoOperations(PanelPage):
     """POST ``operations``: IDs with commas between them; ``together``: with each, all that was done in its request.
 
@@ -280,7 +260,7 @@ class UndoOperations(PanelPage):
     def post(self, request: HttpRequest) -> HttpResponse:
         """Undo them all, up to the first that cannot be undone; the toast says why. 404 for none and another's."""
         everything = Change.objects.all() if sees_everybody(request) else Change.objects.filter(user=request.user.pk)
-        wanted = _read_operations(request.POST.get("operations", ""))
+        wanted = list(filter(None, map(read_id, request.POST.get("operations", "").split(","))))
         is_together = bool(request.POST.get("together"))
         changes = _list_made_with(everything, wanted) if is_together else everything.filter(operation__in=wanted)
         newest_first = changes.values("operation", "user").annotate(newest=Max("id")).order_by("-newest")
@@ -310,14 +290,13 @@ def _list_made_with(everything: QuerySet[Change], operations: Sequence[UUID]) ->
     return everything.filter(Exists(beside), pk__gte=Subquery(first.values("pk")[:1]))
 
 
-def _read_operations(text: str) -> list[UUID]:
-    try:
-        return [UUID(operation) for operation in text.split(",")]
-    except ValueError:
-        return []
-
-
 CAUSE_CHARACTERS = 200
+
+
+def _link_sources(change: Change, *, shows_owner: bool) -> list[tuple[str, str]]:
+    session = change.message.session_id if change.message else change.session_id
+    owner = change.user if shows_owner else None
+    return link_sources(session=session, program=change.via, time=change.created_at, owner=owner)
 
 
 @admin.register(Change)
@@ -359,9 +338,9 @@ class ChangeAdmin(ReadOnlyAdmin):
         """The message that caused it, in its conversation."""
         if change.message is None:
             return "–"
-        url = reverse("admin:conversations_session_change", args=[change.message.session_id])
+        url = link_message(change.message.session_id, change.message_id)
         said = Truncator(change.message.content).chars(CAUSE_CHARACTERS)
-        return format_html('<a href="{0}?at={1}#message-{1}" dir="auto">{2}</a>', url, change.message_id, said)
+        return format_html('<a href="{}" dir="auto">{}</a>', url, said)
 
     @admin.display(description=gettext_lazy("undone"))
     def is_undone(self, change: Change) -> str:
@@ -377,15 +356,13 @@ class ChangeAdmin(ReadOnlyAdmin):
         return render_to_string("panel/changes/lines.html", {"lines": list(list_lines(change, whole=True))})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list as a timeline of operations."""
         shows_owner = sees_everybody(request)
         extra = {"shows_owner": shows_owner, **describe_source(request), **(extra_context or {})}
         response: HttpResponse = super().changelist_view(request, extra)
         if isinstance(response, TemplateResponse) and response.context_data and "cl" in response.context_data:
-            operations = group_operations(response.context_data["cl"].result_list)
             response.context_data["operations"] = [
-                (operation, operation.list_sources(owner=operation.first.user if shows_owner else None))
-                for operation in operations
+                (operation, _link_sources(operation.first, shows_owner=shows_owner))
+                for operation in group_operations(response.context_data["cl"].result_list)
             ]
         return response
 
@@ -397,22 +374,11 @@ class ChangeAdmin(ReadOnlyAdmin):
         return self.has_view_permission(request)
 
     @admin.action(description=gettext_lazy("Undo selected changes"), permissions=["undo"])
-    def undo_selected(self, request: HttpRequest, queryset: QuerySet[Change]) -> HttpResponse | None:
-        selected = queryset.select_related("user").order_by("-id")
-        if request.POST.get("confirmed") != "yes":
-            together = Change.objects.filter(operation__in=selected.values("operation"))
-            context = {
-                **self.admin_site.each_context(request),
-                "title": _("Undo changes"),
-                "opts": self.opts,
-                "selected": selected,
-                "operations": group_operations(together.select_related("actor", "message").order_by("-id")),
-                "action_checkbox_name": ACTION_CHECKBOX_NAME,
-                "back": request.get_full_path(),
-            }
-            return TemplateResponse(request, "panel/changes/undo.html", context)
+    def undo_selected(self, request: HttpRequest, queryset: QuerySet[Change]) -> None:
+        """Undo these with all that was changed together with each; that can be undone again."""
         undone = 0
         # Newest first: a later change has to go before the one it builds on.
+        selected = queryset.select_related("user").order_by("-id")
         for operation, user in {change.operation: change.user for change in selected}.items():
             try:
                 undo_operation(user=user, operation=operation, now=timezone.now())
@@ -422,4 +388,3 @@ class ChangeAdmin(ReadOnlyAdmin):
         if undone:
             text = ngettext("%(count)s change undone.", "%(count)s changes undone.", undone)
             self.message_user(request, text % {"count": undone}, level=messages.SUCCESS)
-        return None

@@ -8,25 +8,25 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import Count, Func, IntegerField, QuerySet, Sum
 from django.db.models.functions import Left
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
-from apps.core.text.clean import find_forbidden
 from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, append_entry, create_context, delete_context
 from apps.memory.models import ContextEntry, SharedContext
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast
-from apps.panel.refusals import translate_reason
+from apps.panel.refusals import list_reasons
 
 START_CHARACTERS = 240
 
@@ -46,40 +46,21 @@ class Size:
         return min(self.bytes / self.most, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ContextCard:
-    """A context in the list."""
-
-    row: SharedContext
-    start: str
-    entries: int
-    size: Size
-
-
-class SharedContextForm(ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
-    """Checks what the service checks, so that the form shows the reasons."""
-
-    class Meta:
-        model = SharedContext
-        fields = ("user", "title", "content")
-
-    def clean_title(self) -> str:
-        return _check_characters(self.cleaned_data["title"])
-
-    def clean_content(self) -> str:
-        content = _check_characters(self.cleaned_data["content"])
-        if len(content.encode()) > MAX_CONTEXT_BYTES:
-            raise ValidationError(_("A shared context can have at most 64 KiB of text."))
-        return content
-
-
 @admin.register(SharedContext)
 class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     """The background of cases, with what agents added. Nothing in it is changed; it is added to, or deleted whole."""
 
     card_template = "panel/contexts/card.html"
-    empty_template = "panel/contexts/empty.html"
-    form = SharedContextForm
+    empty = (
+        "folder_shared",
+        gettext_lazy("No shared contexts yet"),
+        gettext_lazy(
+            "The background of a case that several assistants share. One is created when a message describes a case, "
+            "or by an application."
+        ),
+        "admin:memory_sharedcontext_add",
+        gettext_lazy("Create one"),
+    )
     list_display = ("title", "user", "session", "created_at", "updated_at")
     list_select_related = ("user",)
     list_filter = ("created_at",)
@@ -87,11 +68,8 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     autocomplete_fields = ("user",)
     fields = ("user", "title", "content")
 
-    class Media:
-        css = {"all": ["panel/remembered.css"]}
-
     def get_urls(self) -> list[Any]:
-        add = self.admin_site.admin_view(self.add_entry)
+        add = self.admin_site.admin_view(require_POST(self.add_entry))
         return [
             path("<uuid:context_id>/entries/", add, name="memory_sharedcontext_entries"),
             *super().get_urls(),
@@ -106,7 +84,8 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def describe_cards(self, request: HttpRequest, rows: Sequence[SharedContext]) -> list[ContextCard]:
+    def describe_cards(self, request: HttpRequest, rows: Sequence[SharedContext]) -> list[dict[str, Any]]:
+        """How each begins, how many entries it has, and how much of its room is taken."""
         ids = [row.id for row in rows]
         own = SharedContext.objects.filter(id__in=ids).values_list("id", _byte_length("content"))
         content = dict(own)
@@ -116,12 +95,12 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
             for row in added.annotate(count=Count("id"), size=Sum(_byte_length("text")))
         }
         return [
-            ContextCard(
-                row=row,
-                start=getattr(row, "start", ""),
-                entries=entries.get(row.id, (0, 0))[0],
-                size=Size(content.get(row.id, 0) + entries.get(row.id, (0, 0))[1]),
-            )
+            {
+                "row": row,
+                "start": row.start,  # type: ignore[attr-defined]  # annotated
+                "entries": entries.get(row.id, (0, 0))[0],
+                "size": Size(content.get(row.id, 0) + entries.get(row.id, (0, 0))[1]),
+            }
             for row in rows
         ]
 
@@ -129,7 +108,6 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         return "panel/contexts/context.html", {"title": row.title, **self.describe(request, row)}
 
     def describe(self, request: HttpRequest, row: SharedContext) -> dict[str, Any]:
-        """Return what the entries of a context, and the form below them, need."""
         entries = ContextEntry.objects.filter(context=row, withdrawn=False)
         told = entries.aggregate(count=Count("id"), size=Sum(_byte_length("text")))
         newest = list(entries.order_by("-position")[:ENTRIES])
@@ -145,8 +123,6 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
 
     def add_entry(self, request: HttpRequest, context_id: UUID) -> HttpResponse:
         """POST ``text`` and ``author``: add to a context. 404 for none and another's."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         context = self.get_queryset(request).select_related("user").filter(id=context_id).first()
         if context is None:
             raise Http404(_("This context does not exist."))
@@ -161,8 +137,7 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
                 now=timezone.now(),
             )
         except JiyiError as error:
-            reasons = [reason for found in error.fields.values() for reason in found] or [error.message]
-            problem = " ".join(map(translate_reason, reasons))
+            problem = list_reasons(error)
         if is_partial(request):
             told = self.describe(request, context) | ({"problem": problem, "typed": typed} if problem else {})
             response = TemplateResponse(request, "panel/contexts/entries.html", told)
@@ -180,16 +155,6 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
 
     def delete_model(self, request: HttpRequest, obj: SharedContext) -> None:
         delete_context(user=obj.user, context_id=obj.id, now=timezone.now())
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SharedContext]) -> None:
-        for context in queryset.select_related("user"):
-            delete_context(user=context.user, context_id=context.id, now=timezone.now())
-
-
-def _check_characters(text: str) -> str:
-    if found := find_forbidden(text):
-        raise ValidationError(_("Must not contain %(found)s.") % {"found": found})
-    return text
 
 
 def _byte_length(field: str) -> Func:

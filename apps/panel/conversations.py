@@ -1,8 +1,10 @@
-"""Conversations: the list, one as it was held, and as a file. The services that the API calls rename and delete."""
+"""Conversations: the list, one as it was held, as a file; and messages, found by meaning (V5).
+
+The services that the API calls rename and delete.
+"""
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +12,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin
-from django.core.paginator import Page, Paginator
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.contrib import admin, messages
+from django.core.paginator import Paginator
+from django.db.models import Case, Count, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Left
 from django.forms import ModelForm
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,17 +22,23 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.views import ChangeList
 
 from apps.accounts.selectors import get_settings
 from apps.chat.models import Turn
 from apps.conversations.export import ExportFormat, answer_export
-from apps.conversations.models import Message, MessageStatus, Session
+from apps.conversations.models import Message, Session
 from apps.conversations.sessions import delete_session, delete_sessions, get_shown_status, rename_session
-from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.working import WorkingMemorySnapshot, find_working_memory
-from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.core.errors import ModelUnavailable
+from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
+from apps.memory.vectors.queries import search_conversations
+from apps.memory.working import find_working_memory
+from apps.panel.owned import OwnedAdmin, PartAdmin, choose_owner, sees_everybody
 from apps.panel.pages import PanelPage, ReadingPage
+from apps.panel.templatetags.panel import chip, emotion_chip, link_conversation
+from apps.panel.texts import read_id
 from apps.panel.words import show_value
 from apps.summaries.models import SessionSummary
 
@@ -39,83 +47,42 @@ LONG_CHARACTERS = 1_500
 _SHOWN_CHARACTERS = 32_000
 _MEMORY_CHARACTERS = 120
 
-
-@dataclass(frozen=True, slots=True)
-class LearnedMemory:
-    """A memory that came from a message; `kind` "long_term" or "atomic"."""
-
-    id: uuid.UUID
-    kind: str
-    text: str
-    status: str
+# Of the search for messages by meaning.
+FOUND_AT_MOST = 50
+LEAST_SIMILARITY = 0.3
+LIST_CHARACTERS = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message: `turn` tells whether it can be looked into, `emotion` is that of the message's turn."""
+    """One message. `emotion`: that of its turn; `learned`: ID, kind, text and status of what came from it."""
 
     message: Message
     text: str
     status: str
     has_turn: bool
     emotion: Mapping[str, Any] | None
-    learned: Sequence[LearnedMemory]
+    learned: Sequence[tuple[UUID, str, str, str]]
     covered: int
 
     @property
     def is_long(self) -> bool:
-        """Whether it is too long to be read without scrolling in itself."""
         return len(self.text) > LONG_CHARACTERS
 
-    @property
-    def is_failed(self) -> bool:
-        return self.status == MessageStatus.FAILED
 
-    @property
-    def is_replaced(self) -> bool:
-        """Whether it was edited, or answered anew, by a client that manages its own history (T3)."""
-        return self.status == MessageStatus.REPLACED
-
-    @property
-    def is_pending(self) -> bool:
-        return self.status == MessageStatus.PENDING
-
-
-@dataclass(frozen=True, slots=True)
-class InMind:
-    """The working memory of a live session."""
-
-    snapshot: WorkingMemorySnapshot
-    variables: Sequence[tuple[str, str]]
-    forms: Sequence[tuple[str, Sequence[tuple[str, str]]]]
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """The page of a conversation."""
-
-    page: Page[Message]
-    said: Sequence[Said]
-    in_mind: InMind | None
-    summary: SessionSummary | None
-    memories: int
-
-
-def read_talk(session: Session, *, page: str | None, at: str | None, now: datetime) -> Talk:
+def read_talk(session: Session, *, page: str | None, at: str | None, now: datetime) -> dict[str, Any]:
     """Return a portion of a conversation: page number `page`, or the one with the message `at`, else the last."""
     rows = session.messages.order_by("position").annotate(text=Left("content", _SHOWN_CHARACTERS)).defer("content")
     paginator: Paginator[Message] = Paginator(rows, MESSAGES_PER_PAGE)
-    number = page or _find_page(session, at) or paginator.num_pages
-    shown = paginator.get_page(number)
+    shown = paginator.get_page(page or _find_page(session, at) or paginator.num_pages)
     messages = list(shown.object_list)
     ids = [message.id for message in messages]
-    turns = _find_turns(ids)
-    learned = _find_learned(session, ids)
-    covered = _count_covered(messages)
-    return Talk(
-        page=shown,
-        said=[
+    turns, learned, covered = _find_turns(ids), _find_learned(session, ids), _count_covered(messages)
+    ttl = timedelta(minutes=get_settings(session.user).working_ttl_minutes)
+    working = find_working_memory(session.user, session.id, now=now, ttl_minutes=ttl // timedelta(minutes=1))
+    return {
+        "page": shown,
+        "said": [
             Said(
                 message=message,
                 text=getattr(message, "text", ""),
@@ -127,45 +94,46 @@ def read_talk(session: Session, *, page: str | None, at: str | None, now: dateti
             )
             for message in messages
         ],
-        in_mind=_read_mind(session, now=now),
-        summary=SessionSummary.objects.filter(session=session, deleted=False).first(),
-        memories=LongTermMemory.objects.filter(session=session).count()
-        + AtomicMemory.objects.filter(session=session).count(),
-    )
+        "working": working,
+        "variables": _tell_values(working.variables.plain) if working else [],
+        "forms": [(title, _tell_values(form["fields"])) for title, form in working.variables.forms.items()]
+        if working
+        else [],
+        "expires_at": working.updated_at + ttl if working else None,
+        "summary": SessionSummary.objects.filter(session=session, deleted=False).first(),
+        "memories": sum(kind.objects.filter(session=session).count() for kind in (LongTermMemory, AtomicMemory)),
+    }
+
+
+def _tell_values(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, show_value(value)) for name, value in values.items()]
 
 
 def _find_page(session: Session, at: str | None) -> int | None:
-    try:
-        message_id = uuid.UUID(at or "")
-    except ValueError:
-        return None
-    position = session.messages.filter(id=message_id).values_list("position", flat=True).first()
+    rows = session.messages.filter(id=message_id) if (message_id := read_id(at)) else session.messages.none()
+    position = rows.values_list("position", flat=True).first()
     if position is None:
         return None
     return session.messages.filter(position__lt=position).count() // MESSAGES_PER_PAGE + 1
 
 
-def _find_turns(ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Any]:
-    """The emotion of each turn, under both of its messages."""
+def _find_turns(ids: Sequence[UUID]) -> dict[UUID, Any]:
     rows = Turn.objects.filter(assistant_message__in=ids).values_list("assistant_message", "user_message", "emotion")
     return {key: emotion for reply, message, emotion in rows for key in (reply, message) if key}
 
 
-def _find_learned(session: Session, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[LearnedMemory]]:
-    learned: defaultdict[uuid.UUID, list[LearnedMemory]] = defaultdict(list)
+def _find_learned(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[tuple[UUID, str, str, str]]]:
+    learned: defaultdict[UUID, list[tuple[UUID, str, str, str]]] = defaultdict(list)
     mine: dict[str, Any] = {"user_id": session.user_id, "message__in": ids}
-    long_term = LongTermMemory.objects.filter(**mine).order_by("created_at", "id")
-    for key, message, text, status in long_term.values_list("id", "message", "key", "status"):
-        learned[message].append(LearnedMemory(id=key, kind="long_term", text=text, status=status))
-    atomic = AtomicMemory.objects.filter(**mine).annotate(text=Left("content", _MEMORY_CHARACTERS))
-    for key, message, text, status in atomic.order_by("create_time", "id").values_list(
-        "id", "message", "text", "status"
-    ):
-        learned[message].append(LearnedMemory(id=key, kind="atomic", text=text, status=status))
+    long_term = LongTermMemory.objects.filter(**mine).annotate(shown=F("key")).order_by("created_at", "id")
+    atomic = AtomicMemory.objects.filter(**mine).annotate(shown=Left("content", _MEMORY_CHARACTERS))
+    for kind, memories in (("long_term", long_term), ("atomic", atomic.order_by("create_time", "id"))):
+        for key, message, text, status in memories.values_list("id", "message", "shown", "status"):
+            learned[message].append((key, kind, text, status))
     return learned
 
 
-def _count_covered(messages: Sequence[Message]) -> dict[uuid.UUID, int]:
+def _count_covered(messages: Sequence[Message]) -> dict[UUID, int]:
     """How many messages each of the summaries among these covers."""
     summaries = [message.id for message in messages if message.role == "summary"]
     if not summaries:
@@ -173,22 +141,6 @@ def _count_covered(messages: Sequence[Message]) -> dict[uuid.UUID, int]:
     covered = Message.objects.filter(summarized_by__in=summaries).order_by().values("summarized_by")
     counts = covered.annotate(count=Count("pk")).values_list("summarized_by", "count")
     return {summary: count for summary, count in counts if summary}
-
-
-def _read_mind(session: Session, *, now: datetime) -> InMind | None:
-    ttl_minutes = get_settings(session.user).working_ttl_minutes
-    snapshot = find_working_memory(session.user, session.id, now=now, ttl_minutes=ttl_minutes)
-    if snapshot is None:
-        return None
-    return InMind(
-        snapshot=snapshot,
-        variables=[(name, show_value(value)) for name, value in snapshot.variables.plain.items()],
-        forms=[
-            (title, [(name, show_value(field)) for name, field in form["fields"].items()])
-            for title, form in snapshot.variables.forms.items()
-        ],
-        expires_at=snapshot.updated_at + timedelta(minutes=ttl_minutes),
-    )
 
 
 class SessionDownload(PanelPage):
@@ -214,7 +166,7 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
     list_select_related = ("user",)
     list_filter = ("temporary", "created_at")
     search_fields = ("title", "id", "user__username")
-    search_help_text = _("Search titles")
+    search_help_text = gettext_lazy("Search titles")
     list_before_template = "panel/conversations/before.html"
     fields = ("id", "user", "title", "temporary", "created_at", "last_active_at")
     readonly_fields = ("id", "user", "temporary", "created_at", "last_active_at")
@@ -237,7 +189,6 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         return rows.select_related("user").filter(pk=key).first()
 
     def show(self, request: HttpRequest, row: Session) -> tuple[str, dict[str, Any]]:
-        """The conversation, and the form that renames it."""
         needed = {
             "title": row.title or _("Untitled conversation"),
             "session": row,
@@ -270,16 +221,121 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         }
         return [session.title or str(_("Untitled conversation")) for session in objs], counts, set(), []
 
-    @admin.display(description=_("conversation"), ordering="title")
+    @admin.display(description=gettext_lazy("conversation"), ordering="title")
     def shown_title(self, session: Session) -> SafeString:
         if not session.title:
             return format_html('<span class="muted">{}</span>', _("Untitled conversation"))
         return format_html('<span dir="auto">{}</span>', session.title)
 
-    @admin.display(description=_("messages"))
+    @admin.display(description=gettext_lazy("messages"))
     def message_count(self, session: Session) -> int:
         return getattr(session, "messages_held", 0)
 
-    @admin.display(description=_("kind"))
+    @admin.display(description=gettext_lazy("kind"))
     def kind(self, session: Session) -> SafeString | str:
-        return format_html('<span class="chip chip--amber">{}</span>', _("temporary")) if session.temporary else ""
+        return chip(_("temporary"), "amber") if session.temporary else ""
+
+
+class NearestFirst(ChangeList):
+    """What a search found is listed by how near it is."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        ordering: list[Any] = super().get_ordering(request, queryset)
+        return ["-similarity", *ordering] if self.query.strip() else ordering
+
+
+@admin.register(Message)
+class MessageAdmin(PartAdmin):
+    """What was said is not edited afterwards; a whole session can be deleted."""
+
+    list_display = (
+        "beginning", "similarity_bar", "role", "create_time", "conversation", "user", "shown_emotion", "marks",
+    )  # fmt: skip
+    list_select_related = ("user", "session")
+    list_filter = ("role", "status", "is_collected", "create_time")
+    search_fields = ("content",)
+    search_help_text = gettext_lazy("Search messages by meaning")
+    ordering = ("-create_time",)
+    fields = readonly_fields = (
+        "conversation", "user", "role", "content", "create_time", "shown_emotion", "status", "is_collected",
+    )  # fmt: skip
+
+    class Media:
+        css = {"all": ["panel/conversations.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
+        rows: QuerySet[Message] = super().get_queryset(request)
+        if getattr(request.resolver_match, "url_name", "") != "conversations_message_changelist":
+            return rows
+        return rows.defer("content").annotate(
+            start=Left("content", LIST_CHARACTERS), similarity=Value(None, FloatField())
+        )
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        shown = super().get_list_display(request)
+        return shown if request.GET.get("q", "").strip() else tuple(name for name in shown if name != "similarity_bar")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Message], search_term: str
+    ) -> tuple[QuerySet[Message], bool]:
+        """The messages of one person nearest in meaning: of whom the list is narrowed to, else of who asks."""
+        if not search_term.strip():
+            return queryset, False
+        try:
+            found = search_conversations(
+                user=choose_owner(request, name="user__id__exact"),
+                query=search_term,
+                top_k=FOUND_AT_MOST,
+                threshold=LEAST_SIMILARITY,
+            )
+        except ModelUnavailable:
+            self.message_user(request, _("The embedding model cannot be reached. Try again later."), messages.ERROR)
+            return queryset.none(), False
+        rows = ConversationEmbedding.objects.filter(id__in=[match.id for match in found])
+        of = dict(rows.values_list("id", "message"))
+        best: dict[Any, float] = {}
+        for match in found:  # the most similar part of a long message comes first
+            best.setdefault(of.get(match.id), match.similarity)
+        best.pop(None, None)
+        nearest = [When(pk=key, then=Value(similarity)) for key, similarity in best.items()]
+        if not nearest:
+            return queryset.none(), False
+        ranked = queryset.filter(pk__in=best).annotate(similarity=Case(*nearest, output_field=FloatField()))
+        return ranked, False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return NearestFirst
+
+    @admin.display(description=gettext_lazy("content"))
+    def beginning(self, message: Message) -> SafeString:
+        start = getattr(message, "start", "")
+        return format_html(
+            '<span class="said-start" dir="auto">{}{}</span>', start, "…" if len(start) == LIST_CHARACTERS else ""
+        )
+
+    @admin.display(description=gettext_lazy("similarity"))
+    def similarity_bar(self, message: Message) -> SafeString:
+        similarity = getattr(message, "similarity", None) or 0.0
+        return format_html(
+            '<span class="bar" style="--share: {}" aria-hidden="true"></span> {}',
+            f"{similarity:.3f}",
+            f"{similarity:.2f}",
+        )
+
+    @admin.display(description=gettext_lazy("conversation"))
+    def conversation(self, message: Message) -> SafeString:
+        return link_conversation(message.session, message.pk)
+
+    @admin.display(description=gettext_lazy("emotion"))
+    def shown_emotion(self, message: Message) -> SafeString | str:
+        if not message.emotion:
+            return "–"
+        return emotion_chip(message.emotion)
+
+    @admin.display(description=gettext_lazy("labels"))
+    def marks(self, message: Message) -> SafeString:
+        star = format_html('<span class="star" title="{}">★</span> ', _("favourite")) if message.is_collected else ""
+        if message.status == "complete":
+            return format_html("{}", star)
+        tone = "failed" if message.status == "failed" else "amber"
+        return format_html('{}<span class="chip chip--{}">{}</span>', star, tone, message.get_status_display())

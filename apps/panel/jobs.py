@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -23,6 +22,7 @@ from apps.conversations.models import Work
 from apps.conversations.queue import WORKER_LOST, count_backlog, list_failed_ids, replay_failed
 from apps.panel.owned import PartAdmin, sees_everybody
 from apps.panel.pages import PanelPage
+from apps.panel.templatetags.panel import chip, link_conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,61 +124,26 @@ LABELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class KindProgress:
-    """What is left of one kind of work: `due` waits, `claimed` is under way; `oldest` is the age of the oldest."""
-
-    kind: str
-    label: str
-    due: int
-    claimed: int
-    failed: int
-    oldest: timedelta
-
-    @property
-    def total(self) -> int:
-        return self.due + self.claimed + self.failed
-
-    def share(self, number: int) -> float:
-        return round(number / self.total, 3) if self.total else 0.0
-
-    @property
-    def parts(self) -> list[tuple[str, int, float]]:
-        """The pieces of its bar: name, number, share; those that are none are left out."""
-        pieces = [("claimed", self.claimed), ("due", self.due), ("failed", self.failed)]
-        return [(name, number, self.share(number)) for name, number in pieces if number]
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
-    """The whole backlog."""
+    """The whole backlog: of each kind of work its label and how much is ``due``, ``claimed`` and ``failed``."""
 
-    kinds: list[KindProgress]
+    kinds: list[dict[str, Any]]
 
     @property
     def left(self) -> int:
-        """What will still be done by itself."""
-        return sum(kind.due + kind.claimed for kind in self.kinds)
+        return sum(kind["due"] + kind["claimed"] for kind in self.kinds)
 
     @property
     def failed(self) -> int:
         """What is not tried again unless somebody asks for it."""
-        return sum(kind.failed for kind in self.kinds)
+        return sum(kind["failed"] for kind in self.kinds)
 
 
 def summarize_backlog(user: User | None) -> Progress:
-    """How far the work is, of one person or, without one, of everybody."""
-    counted = count_backlog(user=user)
     return Progress(
-        kinds=[
-            KindProgress(
-                kind=kind,
-                label=str(LABELS[Work.Kind(kind)]),
-                due=numbers["due"],
-                claimed=numbers["claimed"],
-                failed=numbers["failed"],
-                oldest=timedelta(seconds=numbers["oldest_seconds"]),
-            )
-            for kind, numbers in counted.items()
+        [
+            {**numbers, "kind": kind, "label": str(LABELS[Work.Kind(kind)])}
+            for kind, numbers in count_backlog(user=user).items()
         ]
     )
 
@@ -208,11 +173,11 @@ class WorkAdmin(PartAdmin):
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, work: Work) -> SafeString:
         if work.state == Work.State.FAILED:
-            return format_html('<span class="chip chip--failed">{}</span>', work.get_state_display())
+            return chip(work.get_state_display(), "failed")
         if work.lease_until and work.lease_until >= timezone.now():
-            return format_html('<span class="chip chip--teal">{}</span>', _("running"))
+            return chip(_("running"), "teal")
         tone = "amber" if work.error else "grey"
-        return format_html('<span class="chip chip--{}">{}</span>', tone, work.get_state_display())
+        return chip(work.get_state_display(), tone)
 
     @admin.display(description=gettext_lazy("problem"), ordering="error")
     def problem(self, work: Work) -> SafeString | str:
@@ -224,11 +189,7 @@ class WorkAdmin(PartAdmin):
 
     @admin.display(description=gettext_lazy("conversation"))
     def conversation(self, work: Work) -> SafeString:
-        url = reverse("admin:conversations_session_change", args=[work.session_id])
-        title = work.session.title or _("Untitled conversation")
-        return format_html(
-            '<a href="{}?at={}#message-{}" dir="auto">{}</a>', url, work.message_id, work.message_id, title
-        )
+        return link_conversation(work.session, work.message_id)
 
     @admin.display(description=gettext_lazy("attempts"), ordering="attempts")
     def tries(self, work: Work) -> int:

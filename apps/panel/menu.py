@@ -20,7 +20,8 @@ from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedConte
 from apps.panel.accounts.services import sees_services
 from apps.panel.model_servers import may_connect
 from apps.panel.owned import OwnedAdmin, sees_everybody
-from apps.panel.review.queue import count_pending
+from apps.panel.review.waiting import count_pending
+from apps.panel.texts import read_number
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
 
@@ -57,22 +58,11 @@ class Entry:
     places: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """A link to a page."""
-
-    place: Place
-    link: str
-    is_current: bool
-
-
 def make_page(title: str, icon: str, name: str, *, person: str = "user") -> Place:
-    """Return a page that is not about one table."""
     return Place(title, icon, reverse(f"admin:{name}"), lambda _request: True, person)
 
 
 def make_table(model: Any, icon: str) -> Place:
-    """Return the list of a table's rows."""
     title = str(model._meta.verbose_name_plural)
     page = admin.site.get_model_admin(model)
     owned = isinstance(page, OwnedAdmin) and page.owner == "user"
@@ -140,7 +130,6 @@ def list_entries(request: HttpRequest) -> list[Entry]:
 
 
 def list_people() -> list[Place]:
-    """Return what staff have in the menu to look after accounts."""
     services = reverse(f"admin:accounts_{EndUser._meta.model_name}_changelist")
     return [
         make_table(User, "person"),
@@ -197,7 +186,7 @@ def _find_address(request: HttpRequest, addresses: dict[str, str]) -> str:
     return max(above, key=len, default="")
 
 
-def list_tabs(request: HttpRequest) -> list[Tab]:
+def list_tabs(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the pages of the menu's entry that this page belongs to; none above a row, and where there is only one."""
     entry = _find_entry(request)
     # The settings list their pages themselves.
@@ -207,22 +196,23 @@ def list_tabs(request: HttpRequest) -> list[Tab]:
     return tabs if len(tabs) > 1 else []
 
 
-def list_more(request: HttpRequest) -> list[Tab]:
+def list_more(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the other pages of the entry that this page belongs to."""
     entry = _find_entry(request)
-    return [tab for tab in _make_tabs(entry, request) if tab.place.address != request.path] if entry else []
+    return [tab for tab in _make_tabs(entry, request) if tab["place"].address != request.path] if entry else []
 
 
-def _make_tabs(entry: Entry, request: HttpRequest) -> list[Tab]:
-    """Return links to the entry's pages, for staff about the person whom this page is about."""
+def _make_tabs(entry: Entry, request: HttpRequest) -> list[dict[str, Any]]:
     named = request.GET.get("user") or request.GET.get("user__id__exact") or ""
-    person = named if sees_everybody(request) and named.isdecimal() and len(named) <= 18 else ""
+    person = named if sees_everybody(request) and read_number(named) is not None else ""
     return [
-        Tab(
-            place,
-            f"{place.address}?{urlencode({place.person: person})}" if person and place.person else place.address,
-            is_current=request.path in place.addresses,
-        )
+        {
+            "place": place,
+            "link": f"{place.address}?{urlencode({place.person: person})}"
+            if person and place.person
+            else place.address,
+            "is_current": request.path in place.addresses,
+        }
         for place in entry.places
         if place.is_seen(request)
     ]

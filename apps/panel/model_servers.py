@@ -1,34 +1,42 @@
-"""Connecting models (docs/models.md): a URL, a key, a test, and which models to use. Only with permission for it."""
+"""Connecting models (docs/models.md): a URL, a key, a test, and which models to use. Only with permission for it.
+
+And how many embeddings there are of which model, and how far a change of models is (V2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from apps.accounts.models import User
 from apps.connections.models import ConnectedModel, ModelKind, ModelServer
 from apps.connections.probing import Outcome, list_served, try_chat_model, try_embedding_model
 from apps.connections.services import list_servers, read_key, remove_server, save_server, set_default, try_model
 from apps.connections.types import MAX_MODEL_CHARS, MAX_MODELS, MAX_SERVER_CHARS, MAX_URL_CHARS, PRESETS
+from apps.conversations.models import Role
 from apps.core.errors import Conflict, InvalidInput, JiyiError, ModelUnavailable, NotFound
 from apps.core.llm.client import OFFLINE, get_embedder_name, get_environment_embedder_name, get_environment_name
 from apps.memory.models import EmbeddingModel
+from apps.memory.types import KindName
+from apps.memory.vectors.memories import count_vectors
 from apps.memory.vectors.reembedding import begin_reembedding
 from apps.panel.jobs import explain_error
-from apps.panel.pages import PanelPage
+from apps.panel.owned import sees_everybody
+from apps.panel.pages import PanelPage, is_partial
 from apps.panel.refusals import translate_reason
+from apps.panel.texts import read_id
 
 
 class ServerForm(forms.Form):
@@ -144,7 +152,6 @@ class ModelServersPage(PanelPage):
         return super().dispatch(request, *args, **kwargs)
 
     def back(self) -> HttpResponse:
-        """To the list."""
         return HttpResponseRedirect(reverse("admin:models"))
 
 
@@ -259,7 +266,7 @@ class TryModelPage(ModelServersPage):
     template_name = "panel/model_servers/attempts.html"
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        row = _find(ConnectedModel.objects.filter, request.POST.get("model"))
+        row = _find(ConnectedModel.objects.all(), request.POST.get("model"))
         try:
             outcome = try_model(row.pk)
         except ModelUnavailable as error:
@@ -276,7 +283,7 @@ class DefaultPage(ModelServersPage):
         kind, chosen = request.POST.get("kind"), request.POST.get("model")
         if kind not in ModelKind.values:
             raise Http404
-        row = _find(ConnectedModel.objects.filter(kind=kind).filter, chosen) if chosen else None
+        row = _find(ConnectedModel.objects.filter(kind=kind), chosen) if chosen else None
         try:
             if kind == ModelKind.EMBEDDING:
                 outcome = try_model(row.pk) if row else Outcome(0)
@@ -301,10 +308,10 @@ class RemovePage(ModelServersPage):
     template_name = "panel/model_servers/remove.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.render(request, server=_find(ModelServer.objects.filter, request.GET.get("server")))
+        return self.render(request, server=_find(ModelServer.objects.all(), request.GET.get("server")))
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        server = _find(ModelServer.objects.filter, request.POST.get("server"))
+        server = _find(ModelServer.objects.all(), request.POST.get("server"))
         try:
             remove_server(server_id=server.pk, kept=_list_embedders_in_use())
         except (Conflict, NotFound) as error:
@@ -326,24 +333,19 @@ def _save(form: ServerForm, server: ModelServer | None) -> ModelServer:
         if outcome.failure is not None:
             raise outcome.failure
     with transaction.atomic():
-        saved = _store(form, server)
+        saved = save_server(
+            server_id=server.pk if server else None,
+            name=given["name"],
+            base_url=given["base_url"],
+            api_key=form.new_key,
+            chat=given["chat"],
+            embedding=[given["embedding"]] if given["embedding"] else [],
+            kept=_list_embedders_in_use(),
+        )
         if is_new:
             row = ConnectedModel.objects.get(server=saved, kind=ModelKind.EMBEDDING, model=given["embedding"])
             _use_embedder(row)
     return saved
-
-
-def _store(form: ServerForm, server: ModelServer | None) -> ModelServer:
-    given = form.cleaned_data
-    return save_server(
-        server_id=server.pk if server else None,
-        name=given["name"],
-        base_url=given["base_url"],
-        api_key=form.new_key,
-        chat=given["chat"],
-        embedding=[given["embedding"]] if given["embedding"] else [],
-        kept=_list_embedders_in_use(),
-    )
 
 
 @transaction.atomic
@@ -359,14 +361,11 @@ def _list_embedders_in_use() -> set[str]:
 
 def _find_server(request: HttpRequest) -> ModelServer | None:
     given = request.GET.get("server") or request.POST.get("server")
-    return _find(ModelServer.objects.filter, given) if given else None
+    return _find(ModelServer.objects.all(), given) if given else None
 
 
-def _find(rows: Callable[..., Any], key: str | None) -> Any:
-    try:
-        row = rows(pk=UUID(key or "")).first()
-    except ValueError:
-        row = None
+def _find(rows: QuerySet[Any], key: str | None) -> Any:
+    row = rows.filter(pk=read_id(key)).first()
     if row is None:
         raise Http404
     return row
@@ -391,3 +390,55 @@ def _word(outcome: Outcome, *, model: str) -> Attempt:
     explanation = explain_error(f"model_unavailable: {fields.get('reason')} {fields.get('status', '')}".strip())
     assert explanation is not None, "there is an error"
     return Attempt(model, works=False, text=explanation.meaning, detail=outcome.failure.message)
+
+
+_MESSAGES = {
+    Role.USER: gettext_lazy("User messages"),
+    Role.ASSISTANT: gettext_lazy("Replies"),
+    Role.SUMMARY: gettext_lazy("Summaries"),
+}
+_MEMORIES = {
+    KindName.LONG_TERM: gettext_lazy("Long-term memories"),
+    KindName.ATOMIC: gettext_lazy("Atomic memories"),
+}
+
+
+class EmbeddingsPage(PanelPage):
+    """GET: the figures of who asks, for staff of everybody or of ``user``; for htmx without the page around them."""
+
+    title = gettext_lazy("Embeddings")
+    template_name = "panel/embeddings/page.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        everybody = sees_everybody(request) and not request.GET.get("user")
+        models = load_figures(None if everybody else self.owner)
+        template = "panel/embeddings/figures.html" if is_partial(request) else ""
+        return self.render(request, template=template, models=models, everybody=everybody)
+
+
+def load_figures(user: User | None) -> list[dict[str, Any]]:
+    """Return how many embeddings there are of each model, of a person, None: of everybody.
+
+    ``bars``: label, number, share of the largest. ``progress``: of the model being built, how much of what the active
+    one has it has, with ``of``, that number.
+    """
+    models = count_vectors(user=user)
+    active = next((model for model in models if model.state == EmbeddingModel.State.ACTIVE), None)
+    figures = []
+    for model in models:
+        counts = [(label, model.messages.get(role, 0)) for role, label in _MESSAGES.items()]
+        counts += [(label, model.memories.get(kind, 0)) for kind, label in _MEMORIES.items()]
+        most = max(count for _label, count in counts) or 1
+        is_building = model.state == EmbeddingModel.State.BUILDING and active is not None
+        of = active.total if is_building and active else 0
+        figures.append(
+            {
+                "name": model.name,
+                "state": model.state,
+                "total": model.total,
+                "bars": [(label, count, count / most) for label, count in counts],
+                "progress": (min(model.total / of, 1) if of else 1) if is_building else None,
+                "of": of,
+            }
+        )
+    return figures

@@ -14,6 +14,7 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from apps.accounts.models import User
 from apps.panel.refusals import RefusalsShown
+from apps.panel.texts import read_number
 
 
 def sees_everybody(request: HttpRequest) -> bool:
@@ -44,7 +45,19 @@ class OwnerFilter(AutocompleteSelectFilter):
         self.title = _("user")
 
 
-class OwnedAdmin(RefusalsShown, ModelAdmin):
+class PanelAdmin(ModelAdmin):
+    """What all the panel's lists and forms have in common."""
+
+    show_full_result_count = False
+    paginator = KeysetFirstPaginator
+    list_filter_submit = True
+    list_per_page = 50
+    compressed_fields = True
+    warn_unsaved_form = True
+    delete_confirmation_template = delete_selected_confirmation_template = "panel/confirm.html"
+
+
+class OwnedAdmin(RefusalsShown, PanelAdmin):
     """A page of rows that each belong to one person. Lists leave the column and filter of the person to staff.
 
     ``owner``: name of the foreign key to the person. Subclasses forbid what nobody does with such rows; what is allowed
@@ -52,12 +65,6 @@ class OwnedAdmin(RefusalsShown, ModelAdmin):
     """
 
     owner: ClassVar[str] = "user"
-    show_full_result_count = False
-    paginator = KeysetFirstPaginator
-    list_filter_submit = True
-    list_per_page = 50
-    compressed_fields = True
-    warn_unsaved_form = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         queryset: QuerySet[Any] = super().get_queryset(request)
@@ -70,14 +77,6 @@ class OwnedAdmin(RefusalsShown, ModelAdmin):
         filters = tuple(super().get_list_filter(request))
         return (*filters, (self.owner, OwnerFilter)) if sees_everybody(request) else filters
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        self._never_a_field_for(request, kwargs)
-        return super().get_form(request, obj, change, **kwargs)
-
-    def _never_a_field_for(self, request: HttpRequest, kwargs: dict[str, Any]) -> None:
-        if not sees_everybody(request) and kwargs.get("fields"):
-            kwargs["fields"] = self._for(request, kwargs["fields"])
-
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         return self._for(request, super().get_fields(request, obj))
 
@@ -87,6 +86,11 @@ class OwnedAdmin(RefusalsShown, ModelAdmin):
     def _for(self, request: HttpRequest, names: Any) -> tuple[Any, ...]:
         """`names` without the owner, which only staff need to see."""
         return tuple(name for name in names if sees_everybody(request) or name != self.owner)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Delete the selected rows as each would be by itself: by its service."""
+        for row in queryset.select_related(self.owner):
+            self.delete_model(request, row)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active)
@@ -111,15 +115,8 @@ class OwnedAdmin(RefusalsShown, ModelAdmin):
         return bool(getattr(obj, f"{self.owner}_id") == request.user.pk)
 
 
-class StaffAdmin(ModelAdmin):
+class StaffAdmin(PanelAdmin):
     """A page for staff: all of them may look; adding, changing and deleting take Django's permissions for it."""
-
-    show_full_result_count = False
-    paginator = KeysetFirstPaginator
-    list_per_page = 50
-    list_filter_submit = True
-    compressed_fields = True
-    warn_unsaved_form = True
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return sees_everybody(request)
@@ -185,8 +182,8 @@ def choose_owner(request: HttpRequest, *, or_end_user: bool = False, name: str =
     named = request.GET.get(name, "") or request.POST.get(name, "")
     people = User.objects.all() if sees_everybody(request) else User.objects.filter(service=request.user.pk)
     may_name = sees_everybody(request) or or_end_user
-    if may_name and named.isdecimal() and len(named) <= 18:
-        found = people.filter(pk=int(named)).first()
+    if may_name and (number := read_number(named)) is not None:
+        found = people.filter(pk=number).first()
         if found is not None:
             return found
     if may_name and named and request.method == "POST":

@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
 from django.views.generic import View
 
 from apps.accounts.models import User
+from apps.panel.links import link_page
 from apps.panel.owned import choose_owner, sees_everybody
 
 # The status of a form that is shown again with what is wrong.
@@ -56,6 +58,13 @@ def is_partial(request: Any) -> bool:
     return bool(request.headers.get("HX-Request") == "true")
 
 
+def show_page(request: HttpRequest, template: str, *, status: int = 200, **context: Any) -> TemplateResponse:
+    """Answer with a template in the frame of the site, which has the site's context and ``sees_everybody``, too."""
+    request.current_app = admin.site.name  # Django's templates ask for it
+    frame = {**admin.site.each_context(request), "sees_everybody": sees_everybody(request)}
+    return TemplateResponse(request, template, {**frame, **context}, status=status)
+
+
 class PanelPage(View):
     """A page in the frame of the site: ``title``, ``template_name``, and `render` with what the template needs.
 
@@ -70,35 +79,40 @@ class PanelPage(View):
         """The person whose data the page shows (`choose_owner`)."""
         return choose_owner(self.request)
 
+    def find_named(self, page: str) -> tuple[HttpResponse | None, str]:
+        """Lead staff to this page about whom they named in ``name``, or return why not: nobody has that name."""
+        name = self.request.GET.get("name", "").strip()
+        if not name or not sees_everybody(self.request):
+            return None, ""
+        found = User.objects.filter(username=name).first()
+        if found is None:
+            return None, _("No user has this username.")
+        return HttpResponseRedirect(link_page(page, user=found)), ""
+
     def render(self, request: HttpRequest, *, status: int = 200, template: str = "", **context: Any) -> HttpResponse:
         """Answer with the page's template, or another `template`, such as of a part of the page.
 
         It gets the site's context, ``title``, ``owner`` and ``sees_everybody``.
         """
-        request.current_app = admin.site.name
-        everything = {
-            **admin.site.each_context(request),
-            "title": self.title,
-            "owner": self.owner,
-            "sees_everybody": sees_everybody(request),
-            **context,
-        }
-        return TemplateResponse(request, template or self.template_name, everything, status=status)
+        context = {"title": self.title, "owner": self.owner, **context}
+        return show_page(request, template or self.template_name, status=status, **context)
 
 
 class CardList:
     """Mixed into a page before its base: the list shows cards.
 
-    ``card_template`` gets each of what `describe_cards` returns as ``card``; ``empty_template`` says what to do while
-    there is nothing.
+    ``card_template`` gets each of what `describe_cards` returns as ``card``; ``empty`` is said while there is nothing:
+    symbol, title, text, and the name of a page and words that lead there, which may be empty.
     """
+
+    class Media:
+        css = {"all": ["panel/remembered.css"]}
 
     change_list_template = "panel/cards/list.html"
     card_template: ClassVar[str]
-    empty_template: ClassVar[str]
+    empty: ClassVar[tuple[Any, ...]]
 
     def describe_cards(self, request: HttpRequest, rows: Sequence[Any]) -> Sequence[Any]:
-        """What the cards of a page of rows need, in their order; each has the row as ``row``."""
         raise NotImplementedError
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -108,7 +122,7 @@ class CardList:
             response.context_data |= {
                 "cards": self.describe_cards(request, rows),
                 "card_template": self.card_template,
-                "empty_template": self.empty_template,
+                "empty": self.empty,
                 "sees_everybody": sees_everybody(request),
             }
         return response
@@ -125,7 +139,6 @@ class ReadingPage:
         return self.get_queryset(request).select_related("user").filter(pk=key).first()  # type: ignore[attr-defined]
 
     def show(self, request: HttpRequest, row: Any) -> tuple[str, dict[str, Any]]:
-        """Return the template and what it needs beside the site's context."""
         raise NotImplementedError
 
     def changeform_view(
@@ -146,11 +159,5 @@ class ReadingPage:
         if row is None:
             raise Http404
         template, needed = self.show(request, row)
-        context = {
-            **self.admin_site.each_context(request),  # type: ignore[attr-defined]  # the base's
-            "opts": self.opts,  # type: ignore[attr-defined]  # the base's
-            "sees_everybody": sees_everybody(request),
-            **needed,
-            **(extra_context or {}),
-        }
-        return TemplateResponse(request, template, context)
+        opts = self.opts  # type: ignore[attr-defined]  # the base's
+        return show_page(request, template, **{"opts": opts, **needed, **(extra_context or {})})

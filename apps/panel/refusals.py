@@ -15,6 +15,10 @@ from django.utils.translation import gettext, gettext_noop
 from apps.core.errors import JiyiError
 
 _REASONS = (
+    gettext_noop("A memory cannot be merged with itself."),
+    gettext_noop("Only active memories can be merged."),
+    gettext_noop("Only an active memory can be superseded."),
+    gettext_noop("Only a superseded, rejected or evicted memory can be restored."),
     gettext_noop("Must not be blank."),
     gettext_noop("Must not be null or blank."),
     gettext_noop("Must be a number from 0 to 1."),
@@ -52,6 +56,12 @@ _REASONS = (
 def translate_reason(reason: str) -> str:
     """Return what a service says in the language of the page; as it stands where there is no translation."""
     return gettext(reason) if reason else reason
+
+
+def list_reasons(error: JiyiError) -> str:
+    """Return everything that a service says is wrong, in the language of the page."""
+    reasons = [reason for found in error.fields.values() for reason in found] or [error.message]
+    return " ".join(map(translate_reason, reasons))
 
 
 def add_refusal(form: BaseForm, error: JiyiError) -> None:
@@ -120,7 +130,6 @@ class RefusalsShown:
 
 
 def _refuse(form: Any, refusal: JiyiError) -> Any:
-    """The form's class, not valid for this reason."""
 
     def clean(self: Any) -> Any:
         cleaned = form.clean(self)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.conf import settings
@@ -37,7 +36,8 @@ from apps.core.errors import Conflict
 from apps.panel.owned import StaffAdmin, sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.refusals import translate_reason
-from apps.panel.templatetags.panel import age
+from apps.panel.templatetags.panel import age, chip
+from apps.panel.texts import read_number
 
 _BROWSERS = (
     ("Edge", r"Edge?A?(?:iOS)?/"),
@@ -59,16 +59,6 @@ _SYSTEMS = (
     ("ChromeOS", r"CrOS"),
     ("Linux", r"Linux|X11"),
 )
-
-
-def name_browser(user_agent: str) -> str:
-    """Return the browser's name; empty for one that is not known."""
-    return _find(_BROWSERS, user_agent)
-
-
-def name_system(user_agent: str) -> str:
-    """Return what the browser runs on; empty where that is not known."""
-    return _find(_SYSTEMS, user_agent)
 
 
 def _find(names: tuple[tuple[str, str], ...], text: str) -> str:
@@ -96,7 +86,6 @@ def check_identity(request: HttpRequest) -> str:
 
 
 def explain_lock(error: LockedOut) -> str:
-    """How long to wait, in words."""
     minutes = error.lock.minutes(timezone.now())
     text = ngettext(
         "Too many failed attempts. Try again in %(minutes)s minute.",
@@ -123,14 +112,6 @@ class PasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # not subscripta
         return cleaned
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """A session in words."""
-
-    session: OpenSession
-    title: str
-
-
 class LoginSettingsPage(PanelPage):
     """What the pages below have in common: one page shows it all."""
 
@@ -140,20 +121,18 @@ class LoginSettingsPage(PanelPage):
     def show(self, request: HttpRequest, *, status: int = 200, **context: Any) -> HttpResponse:
         """Answer with the page; `context`: what was refused, and why."""
         user = cast(User, request.user)
-        rows = [SessionRow(one, _name(one)) for one in list_sessions(request=request, now=timezone.now())]
         known = {
             "has_password": user.has_usable_password(),
             "two_factor": find_two_factor(user),
             "service": settings.OIDC_NAME if is_configured() else "",
             "links": list_links(user) if is_configured() else [],
-            "rows": rows,
+            "rows": [(one, _name(one)) for one in list_sessions(request=request, now=timezone.now())],
             "password_form": None,
             "problem": "",
         }
         return self.render(request, status=status, **{**known, **context})
 
     def back(self, request: HttpRequest, done: str) -> HttpResponse:
-        """To the page, which says what was done."""
         messages.success(request, done)
         return HttpResponseRedirect(reverse("admin:security"))
 
@@ -207,12 +186,29 @@ class TwoFactorPage(LoginSettingsPage):
         return self.render(request, status=status, setup=setup, has_password=user.has_usable_password(), **problems)
 
 
-class RecoveryCodesPage(LoginSettingsPage):
+class ConfirmedPage(LoginSettingsPage):
+    """POST: `act`, once it is known who asks; else the page, where ``refused`` is set, says why not."""
+
+    refused: ClassVar[str]
+
+    def post(self, request: HttpRequest) -> HttpResponseBase:
+        if problem := check_identity(request):
+            return self.refuse(request, problem, status=400)
+        return self.act(request)
+
+    def refuse(self, request: HttpRequest, problem: str, *, status: int) -> HttpResponse:
+        return self.show(request, status=status, problem=problem, **{self.refused: True})
+
+    def act(self, request: HttpRequest) -> HttpResponseBase:
+        raise NotImplementedError
+
+
+class RecoveryCodesPage(ConfirmedPage):
     """POST: new recovery codes, which are shown, this once."""
 
-    def post(self, request: HttpRequest) -> HttpResponse:
-        if problem := check_identity(request):
-            return self.show(request, status=400, codes_refused=True, problem=problem)
+    refused = "codes_refused"
+
+    def act(self, request: HttpRequest) -> HttpResponse:
         try:
             codes = renew_recovery_codes(user=cast(User, request.user))
         except Conflict as error:
@@ -221,38 +217,40 @@ class RecoveryCodesPage(LoginSettingsPage):
         return show_codes(self, request, codes)
 
 
-class TwoFactorOffPage(LoginSettingsPage):
+class TwoFactorOffPage(ConfirmedPage):
     """POST: ask for no codes any more."""
 
-    def post(self, request: HttpRequest) -> HttpResponse:
-        if problem := check_identity(request):
-            return self.show(request, status=400, off_refused=True, problem=problem)
+    refused = "off_refused"
+
+    def act(self, request: HttpRequest) -> HttpResponse:
         switch_off(user=cast(User, request.user))
         return self.back(request, _("Two-factor authentication is off."))
 
 
-class ConnectPage(LoginSettingsPage):
+class ConnectPage(ConfirmedPage):
     """POST: off to the other service, to connect the account one has there."""
+
+    refused = "connect_refused"
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
         if not is_configured():
             raise Http404
-        if problem := check_identity(request):
-            return self.show(request, status=400, connect_refused=True, problem=problem)
+        return super().post(request)
+
+    def act(self, request: HttpRequest) -> HttpResponseBase:
         try:
             return begin_sign_in(request, next_url=reverse("admin:security"), connect=True)
         except ServiceUnavailable:
             problem = _("The service cannot be reached at the moment. Try again later.")
-            return self.show(request, status=502, connect_refused=True, problem=problem)
+            return self.refuse(request, problem, status=502)
 
 
 class DisconnectPage(LoginSettingsPage):
     """POST: ``link``, the account of the other service that shall log in no more."""
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        named = request.POST.get("link", "")
-        is_number = named.isascii() and named.isdecimal() and len(named) <= 18
-        if is_number and disconnect(user=cast(User, request.user), link_id=int(named)):
+        link = read_number(request.POST.get("link"))
+        if link is not None and disconnect(user=cast(User, request.user), link_id=link):
             return self.back(request, _("It was disconnected."))
         messages.error(request, _("It was not disconnected: you have no other way to log in."))
         return HttpResponseRedirect(reverse("admin:security"))
@@ -265,21 +263,19 @@ class EndSessionPage(LoginSettingsPage):
         if "others" in request.POST:
             end_other_sessions(request)
             return self.back(request, _("You were logged out everywhere else."))
-        named = request.POST.get("session", "")
-        is_number = named.isascii() and named.isdecimal() and len(named) <= 18
-        if is_number and end_session(user=cast(User, request.user), session_id=int(named)):
+        session = read_number(request.POST.get("session"))
+        if session is not None and end_session(user=cast(User, request.user), session_id=session):
             return self.back(request, _("The session was ended."))
         return self.back(request, _("This session has ended already."))
 
 
 def show_codes(page: PanelPage, request: HttpRequest, codes: list[str]) -> HttpResponse:
-    """Answer with recovery codes, which are shown nowhere else."""
     shown = [f"{code[:4]} {code[4:]}" for code in codes]
     return page.render(request, template="panel/security/codes.html", codes=shown, text="\n".join(shown))
 
 
 def _name(session: OpenSession) -> str:
-    browser, system = name_browser(session.user_agent), name_system(session.user_agent)
+    browser, system = _find(_BROWSERS, session.user_agent), _find(_SYSTEMS, session.user_agent)
     if browser and system:
         return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
     return browser or system or _("Unknown browser")
@@ -346,7 +342,7 @@ class LoginAttemptAdmin(StaffAdmin):
         now = timezone.now()
         lock = Lock(until=attempt.attempt_time + get_cool_off())
         if lock.until <= now:
-            return format_html('<span class="chip">{}</span>', _("over"))
+            return chip(_("over"))
         reasons = (
             (attempt.failures_since_start, settings.LOGIN_FAILURE_LIMIT, _("Locked out")),
             (attempt.of_account, settings.LOGIN_FAILURE_LIMIT_ACCOUNT, _("Account locked out")),
@@ -357,7 +353,7 @@ class LoginAttemptAdmin(StaffAdmin):
                 minutes = lock.minutes(now)
                 time = ngettext("%(count)s more minute", "%(count)s more minutes", minutes) % {"count": minutes}
                 return format_html('<span class="chip chip--red">{}</span> <span class="muted">{}</span>', words, time)
-        return format_html('<span class="chip chip--amber">{}</span>', _("counted"))
+        return chip(_("counted"), "amber")
 
     @admin.display(description=gettext_lazy("access"))
     def let_in(self, attempt: LoginAttempt) -> SafeString:

@@ -142,7 +142,6 @@ class Control:
 
     @property
     def key(self) -> str:
-        """Its name on the wire and in forms."""
         return f"{PREFIX}{self.name}"
 
     @property
@@ -181,11 +180,11 @@ class Control:
             case Kind.SWITCH:
                 return form.get(self.key) == "on"
             case Kind.WEIGHTS:
-                return {name: _read_number(form.get(f"{self.key}.{name}", "")) for name in ScoreWeights.model_fields}
+                return {name: read_number(form.get(f"{self.key}.{name}", "")) for name in ScoreWeights.model_fields}
             case Kind.ZONE:
                 return form.get(self.key, "").strip()
         text = form.get(self.key, "").strip()
-        return None if not text and self.optional else _read_number(text, whole=self.whole)
+        return None if not text and self.optional else read_number(text, whole=self.whole)
 
     @staticmethod
     def _show(number: float) -> str:
@@ -196,11 +195,6 @@ def list_controls() -> dict[str, Control]:
     """Every setting's control, by its name, in the registry's order and the language of who asks."""
     schemas = MemorySettings.model_json_schema()["properties"]
     return {name: _make_control(name, field, schemas[name]) for name, field in MemorySettings.model_fields.items()}
-
-
-def list_zones() -> list[str]:
-    """The names of time zones to choose from."""
-    return sorted(list_timezones())
 
 
 def _make_control(name: str, field: FieldInfo, schema: dict[str, Any]) -> Control:
@@ -227,7 +221,8 @@ def _make_control(name: str, field: FieldInfo, schema: dict[str, Any]) -> Contro
     )
 
 
-def _read_number(text: str, *, whole: bool = False) -> int | float | str:
+def read_number(text: str, *, whole: bool = False) -> int | float | str:
+    """Return the number of a typed text; the text itself, which the registry refuses, where it is none."""
     try:
         return int(text) if whole else float(text)
     except ValueError:
@@ -247,7 +242,6 @@ class Row:
 
     @property
     def text(self) -> str:
-        """The value as an input holds it, in no language."""
         return "" if self.value is None else _show_number(self.value)
 
     @property
@@ -260,7 +254,6 @@ class Row:
 
     @property
     def weights(self) -> list[tuple[str, str, str]]:
-        """The parts of the score: name, words, weight."""
         return [(name, str(label), _show_number(self.value[name])) for name, label in WEIGHT_LABELS.items()]
 
 
@@ -331,7 +324,7 @@ class SettingsPage(PanelPage):
             mine=link_page("settings"),
             everybodys=link_page("settings", scope="global"),
             groups=[(name, title, [rows[one] for one in names]) for name, title, names in GROUPS],
-            zones=list_zones(),
+            zones=sorted(list_timezones()),
             problems=problems,
             version=VERSION,
         )

@@ -96,7 +96,6 @@ class PanelSite(UnfoldAdminSite):
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
     def extra_urls(self) -> list[URLPattern | URLResolver]:
-        """The pages that are not about one table, before the site's own."""
         from apps.panel.urls import list_pages
 
         return list_pages(self)

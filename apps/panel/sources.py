@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import Count, Max, Q, QuerySet
@@ -26,19 +25,12 @@ from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemor
 from apps.panel.links import link_list
 from apps.panel.owned import choose_owner
 from apps.panel.pages import PanelPage, with_toast
+from apps.panel.texts import read_id, read_number
 
 # Additions to shared contexts in the list, the newest first; what is done is done with all.
 SHOWN = 200
 
 _MEMORIES: dict[str, Any] = {Change.Kind.LONG_TERM: LongTermMemory, Change.Kind.ATOMIC: AtomicMemory}
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLink:
-    """A link, and what it leads to in words."""
-
-    label: str
-    link: str
 
 
 def link_sources(
@@ -49,8 +41,8 @@ def link_sources(
     past_import: Any = None,
     program: str = "",
     owner: User | None = None,
-) -> list[SourceLink]:
-    """Return links to what came from these sources, as far as they are known, and always from the hour of `time`.
+) -> list[tuple[str, str]]:
+    """Return words and links to what came from these sources, as far as they are known, and from the hour of `time`.
 
     ``owner``: for staff, whose it is.
     """
@@ -64,7 +56,7 @@ def link_sources(
         "hour": (hour, _("Everything from this hour")),
     }
     return [
-        SourceLink(label, link_list(Change, user=owner, source=f"{name}:{value}"))
+        (label, link_list(Change, user=owner, source=f"{name}:{value}"))
         for name, (value, label) in known.items()
         if value
     ]
@@ -78,7 +70,7 @@ _TITLE_CHARACTERS = 120
 class Source:
     """Where things came from. ``name``, ``value``: as the address names it; ``kind``, ``title``: in words.
 
-    ``changes``: what of the audit record came from it; ``entries``: which additions to shared contexts. None: none.
+    ``changes``: what of the audit record came from it; ``entries``: which additions to shared contexts; None: none.
     """
 
     name: str
@@ -86,7 +78,7 @@ class Source:
     kind: str
     title: str
     changes: Q | None
-    entries: Q | None
+    entries: Q
 
     def list_changes(self, owner: User) -> QuerySet[Change]:
         """The changes that came from it, without what undid some, and without deletions, which left nothing."""
@@ -101,13 +93,8 @@ class Source:
         return changes.exclude(kind=Change.Kind.CONTEXT).order_by()
 
     def list_entries(self, owner: User) -> QuerySet[ContextEntry]:
-        """The additions to shared contexts that came from it."""
-        entries = ContextEntry.objects.filter(user=owner)
-        return entries.none() if self.entries is None else entries.filter(self.entries)
-
-    def list_standing(self, owner: User) -> QuerySet[ContextEntry]:
-        """Those of its additions to shared contexts that can be withdrawn: their making has no record."""
-        return self.list_entries(owner).filter(withdrawn=False)
+        """The additions to shared contexts that came from it. Their making has no record: they are withdrawn."""
+        return ContextEntry.objects.filter(self.entries, user=owner)
 
 
 def find_source(owner: User, named: str) -> Source | None:
@@ -165,10 +152,7 @@ def _find_author(owner: User, value: str) -> Source | None:
 
 
 def _find(rows: QuerySet[Any], value: str) -> Any:
-    try:
-        return rows.filter(pk=UUID(value)).first()
-    except ValueError:
-        return None
+    return rows.filter(pk=read_id(value)).first()
 
 
 def _find_program(owner: User, value: str) -> Source | None:
@@ -176,7 +160,7 @@ def _find_program(owner: User, value: str) -> Source | None:
     kind, _colon, key = value.partition(":")
     names = {
         "token": ApiToken.objects.filter(Q(user=owner) | Q(user=owner.service_id), token_key=key).values_list("name"),
-        "app": ConnectedApp.objects.filter(user=owner, application__pk=int(key) if _is_number(key) else 0).values_list(
+        "app": ConnectedApp.objects.filter(user=owner, application__pk=read_number(key) or 0).values_list(
             "application__name"
         ),
     }
@@ -188,10 +172,6 @@ def _find_program(owner: User, value: str) -> Source | None:
         return None
     kinds = {"token": _("API token"), "app": _("connected app")}
     return Source("program", value, kinds[kind], (found and found[0]) or key, changes, entries)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
 _FINDERS = {
@@ -241,7 +221,7 @@ def describe_source(request: HttpRequest) -> dict[str, Any]:
     if source is None:
         return {}
     undoable = source.list_undoable(owner).aggregate(count=Count("operation", distinct=True))["count"]
-    undoable += source.list_standing(owner).count()
+    undoable += source.list_entries(owner).filter(withdrawn=False).count()
     changes = source.list_changes(owner).order_by()
     return {
         "source": source,
@@ -276,7 +256,7 @@ class SourcePage(PanelPage):
             undoable = source.list_undoable(self.owner).values("operation")
             newest = undoable.annotate(newest=Max("id")).order_by("-newest")[:MOST_TOGETHER]
             operations = [row["operation"] for row in newest]
-            entries = source.list_standing(self.owner).order_by("-created_at", "-id")
+            entries = source.list_entries(self.owner).filter(withdrawn=False).order_by("-created_at", "-id")
             made = {
                 str(Change.Kind.ENTRY): list(entries.values_list("id", flat=True)[: MOST_TOGETHER - len(operations)])
             }

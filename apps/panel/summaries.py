@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Role
 from apps.core.text.citations import find_citation_spans
-from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.owned import OwnedAdmin
 from apps.panel.pages import CardList
+from apps.panel.templatetags.panel import link_conversation
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import delete_session_summary, update_session_summary
 
@@ -27,21 +26,18 @@ from apps.summaries.services import delete_session_summary, update_session_summa
 MAX_CONVERSATION_SUMMARIES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A summary in the list. ``inside``: how many parts of its conversation were summarised."""
-
-    row: SessionSummary
-    snippet: SafeString
-    inside: int
-
-
 @admin.register(SessionSummary)
 class SessionSummaryAdmin(CardList, OwnedAdmin):
     """They can be edited and deleted, by the services that the API calls."""
 
     card_template = "panel/summaries/card.html"
-    empty_template = "panel/summaries/empty.html"
+    empty = (
+        "summarize",
+        _("No summaries yet"),
+        _("Each conversation gets a summary after the first reply, so later conversations know what it was about."),
+        "",
+        "",
+    )
     change_form_after_template = "panel/summaries/conversation.html"
     list_display = ("title", "user", "created_at", "updated_at")
     list_select_related = ("user", "session")
@@ -51,19 +47,15 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
     fields = ("title", "snippet", "user", "conversation", "edited", "created_at", "updated_at")
     readonly_fields = ("user", "conversation", "edited", "created_at", "updated_at")
 
-    class Media:
-        css = {"all": ["panel/remembered.css"]}
-
     @admin.display(description=_("conversation"))
     def conversation(self, summary: SessionSummary) -> SafeString:
-        """The conversation that it is about, by its title."""
-        url = reverse("admin:conversations_session_change", args=[summary.session_id])
-        return format_html('<a href="{}" dir="auto">{}</a>', url, summary.session.title or _("Untitled conversation"))
+        return link_conversation(summary.session)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SessionSummary]:
         return super().get_queryset(request).filter(deleted=False)
 
-    def describe_cards(self, request: HttpRequest, rows: Sequence[SessionSummary]) -> list[Card]:
+    def describe_cards(self, request: HttpRequest, rows: Sequence[SessionSummary]) -> list[dict[str, Any]]:
+        """How many parts of the conversation of each were summarised, too."""
         inside = dict(
             Message.objects.filter(session__in=[row.session_id for row in rows], role=Role.SUMMARY)
             .values("session")
@@ -71,16 +63,13 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
             .values_list("session", "count")
         )
         return [
-            Card(row=row, snippet=mark_citations(row.snippet), inside=inside.get(row.session_id, 0)) for row in rows
+            {"row": row, "snippet": mark_citations(row.snippet), "inside": inside.get(row.session_id, 0)}
+            for row in rows
         ]
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return super().changelist_view(request, {"sees_everybody": sees_everybody(request), **(extra_context or {})})
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The form, and below it what was summarised inside the conversation."""
         context = {"parts": list_parts(self.get_object(request, object_id)), **(extra_context or {})}
         response: HttpResponse = super().change_view(request, object_id, form_url, context)
         return response
@@ -96,22 +85,12 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
     def delete_model(self, request: HttpRequest, obj: SessionSummary) -> None:
         delete_session_summary(user=obj.user, summary_id=obj.id, now=timezone.now())
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SessionSummary]) -> None:
-        for summary in queryset.select_related("user"):
-            self.delete_model(request, summary)
 
+def list_parts(summary: SessionSummary | None) -> list[tuple[Message, SafeString]]:
+    """The summaries inside the conversation that a session's summary is about (S4), newest first.
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A summary inside a conversation (S4), how many messages it stands for, and the first and last of their times."""
-
-    message: Message
-    text: SafeString
-    covered: int
-
-
-def list_parts(summary: SessionSummary | None) -> list[Part]:
-    """The summaries inside the conversation that a session's summary is about, newest first."""
+    ``covered``: how many messages each stands for.
+    """
     if summary is None:
         return []
     messages = (
@@ -119,18 +98,13 @@ def list_parts(summary: SessionSummary | None) -> list[Part]:
         .annotate(covered=Count("covers"))
         .order_by("-position")[:MAX_CONVERSATION_SUMMARIES]
     )
-    return [Part(message=row, text=mark_citations(row.content), covered=row.covered) for row in messages]
+    return [(row, mark_citations(row.content)) for row in messages]
 
 
 def mark_citations(text: str) -> SafeString:
     """`text` as HTML with what it cites marked: statutes and the like stand in a summary word for word (S3)."""
-    pieces: list[tuple[SafeString | str, str, SafeString | str]] = []
-    done = 0
+    marked, done = SafeString(""), 0
     for start, end in find_citation_spans(text):
-        pieces += [("", text[done:start], ""), (_OPEN, text[start:end], _CLOSE)]
+        marked += format_html('{}<mark class="found">{}</mark>', text[done:start], text[start:end])
         done = end
-    return format_html_join("", "{}{}{}", [*pieces, ("", text[done:], "")])
-
-
-_OPEN = SafeString('<mark class="found">')
-_CLOSE = SafeString("</mark>")
+    return marked + format_html("{}", text[done:])

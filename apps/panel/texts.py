@@ -1,4 +1,4 @@
-"""Texts as people type and compare them: values, tags, differences, words that were searched for. Pure: no Django."""
+"""Texts as people type and compare them: numbers, values, tags, differences, words looked for. Pure: no Django."""
 
 from __future__ import annotations
 
@@ -8,14 +8,29 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal, NoReturn
+from uuid import UUID
 
 from apps.core.text.fold import fold
+from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.search import bm25_terms, find_ranges
 from apps.core.text.segment import pieces
 
 _DASH = "- "
 _BETWEEN_TAGS = re.compile(r"[,，、;；\n]")
 _OPENINGS = ('"', "[", "{")
+
+
+def read_number(text: str | None) -> int | None:
+    """Return the whole number, not below 0, of a parameter; None for any other text, and for one beyond a bigint."""
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) <= 18 else None
+
+
+def read_id(text: str | None) -> UUID | None:
+    """Return the UUID of a parameter; None for any other text."""
+    try:
+        return UUID(text or "")
+    except ValueError:
+        return None
 
 
 class NotJson(ValueError):
@@ -88,7 +103,6 @@ def read_tags(text: str) -> list[str]:
 
 
 def write_tags(tags: Iterable[str]) -> str:
-    """Return the text to type for tags."""
     return ", ".join(tags)
 
 
@@ -185,7 +199,13 @@ def _list_told(gone: str, new: str) -> Iterator[Part]:
         yield ("new", new)
 
 
-MAX_NEEDLES = 50
+MAX_NEEDLES, MAX_KEYWORDS = 50, 30
+
+
+def list_keywords(memory: str) -> list[str]:
+    """Return the keywords and stems of a memory's text, to be marked in what was said, the longest first."""
+    words = extract_keywords(memory, limit=MAX_KEYWORDS)
+    return sorted({*words, *map(stem, words)}, key=lambda word: (-len(word), word))
 
 
 def list_needles(query: str) -> list[str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
-from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date
@@ -19,14 +18,14 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.accounts.models import User
 from apps.core.times import end_of_day
 from apps.core.words import word
 from apps.memory.changes.timeline import PastMemory, Step, TimelineLine, read_knowledge, read_timeline
 from apps.memory.models import Status
-from apps.panel.links import link_memory, link_message, link_page
+from apps.panel.links import link_memory, link_message
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
+from apps.panel.texts import read_number
 from apps.profile.services import find_profile_at
 
 # Ages below this are drawn evenly.
@@ -49,7 +48,6 @@ class Scale:
     now: datetime
 
     def place(self, time: datetime) -> float:
-        """Return where a time is drawn, from 0 to 1."""
         whole = _bend(self.now - self.begin)
         return min(1.0, max(0.0, 1.0 - _bend(self.now - time) / whole))
 
@@ -65,7 +63,6 @@ class Scale:
 
 
 def make_scale(times: Iterable[datetime], *, now: datetime) -> Scale:
-    """Return a scale that has all times on it."""
     return Scale(begin=min([*times, now - _NEAR]), now=now)
 
 
@@ -99,56 +96,6 @@ class Query:
         return [self.kind] if self.kind else list(KINDS)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownStep:
-    """A step with its links; ``start``, ``share``: where it is drawn on the lane."""
-
-    step: Step
-    link: str
-    source: str
-    start: float
-    share: float
-
-    @property
-    def is_one_day(self) -> bool:
-        until = self.step.until
-        return until is not None and timezone.localdate(until) == timezone.localdate(self.step.since)
-
-
-@dataclass(frozen=True, slots=True)
-class ShownLine:
-    """A line of the timeline. ``earlier``: how many steps there were before those shown."""
-
-    kind_name: Any
-    kind: str
-    title: str
-    link: str
-    steps: Sequence[ShownStep]
-    earlier: int
-    undoable: UUID | None
-    ended: str
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Month:
-    """The lines whose last memory is of one month."""
-
-    name: str
-    lines: Sequence[ShownLine]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownMemory:
-    """A memory as it was; ``became``: what it is now, empty where it is still the same."""
-
-    memory: PastMemory
-    kind_name: Any
-    link: str
-    source: str
-    became: str
-
-
 class TimelinePage(PanelPage):
     """GET ``q``, ``kind``, ``as_of``, ``page``; ``user`` and ``name`` for staff."""
 
@@ -156,12 +103,9 @@ class TimelinePage(PanelPage):
     template_name = "panel/timeline/page.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        problem = ""
-        if sees_everybody(request) and (name := request.GET.get("name", "").strip()):
-            found = User.objects.filter(username=name).first()
-            if found is not None:
-                return HttpResponseRedirect(link_page("timeline", user=found))
-            problem = _("No user has this username.")
+        there, problem = self.find_named("timeline")
+        if there:
+            return there
         query = _read_query(request)
         shown = self._show_known(query) if query.at else self._show_lines(query)
         return self.render(
@@ -180,13 +124,11 @@ class TimelinePage(PanelPage):
         found = read_timeline(
             self.owner, kinds=query.kinds, search=query.q, limit=PER_PAGE, offset=(query.page - 1) * PER_PAGE
         )
-        now = timezone.now()
-        lines = found.lines
-        scale = make_scale((step.since for line in lines for step in line.line.steps[-SHOWN_STEPS:]), now=now)
-        shown = [_show_line(line, scale) for line in lines]
-        months = groupby(shown, key=lambda line: timezone.localtime(line.since).strftime("%Y-%m"))
+        shown_steps = [step for one in found.lines for step in one.line.steps[-SHOWN_STEPS:]]
+        scale = make_scale((step.since for step in shown_steps), now=timezone.now())
+        months = groupby(found.lines, key=lambda one: date_format(timezone.localtime(one.since), "YEAR_MONTH_FORMAT"))
         return {
-            "months": [_make_month(list(group)) for _name, group in months],
+            "months": [(month, [_show_line(one, scale) for one in group]) for month, group in months],
             "ticks": [
                 (date_format(timezone.localtime(time), "DATE_FORMAT"), place) for time, place in scale.list_ticks()
             ],
@@ -230,9 +172,7 @@ class TimelinePage(PanelPage):
 
 def _read_query(request: HttpRequest) -> Query:
     given = request.GET
-    kind, raw_page, raw_day = given.get("kind", ""), given.get("page", ""), given.get("as_of", "").strip()
-    page = int(raw_page) if raw_page.isascii() and raw_page.isdecimal() and len(raw_page) <= 4 else 1
-    day, problem = None, ""
+    raw_day, day, problem = given.get("as_of", "").strip(), None, ""
     if raw_day:
         try:
             day = parse_date(raw_day)
@@ -241,56 +181,53 @@ def _read_query(request: HttpRequest) -> Query:
         except ValueError:
             day = None
         problem = "" if day else _("Enter a date, such as 2026-05-01.")
+    kind = given.get("kind", "")
     return Query(
         q=given.get("q", "").strip()[:MOST_CHARACTERS].replace("\x00", ""),
         kind=kind if kind in KINDS else "",
         at=day,
-        page=min(max(page, 1), MOST_PAGES),
+        page=min(read_number(given.get("page")) or 1, MOST_PAGES),
         problem=problem,
     )
 
 
-def _show_line(found: TimelineLine, scale: Scale) -> ShownLine:
+def _show_line(found: TimelineLine, scale: Scale) -> dict[str, Any]:
+    """A line of the timeline. ``earlier``: how many steps there were before those shown."""
     line = found.line
     steps = line.steps[-SHOWN_STEPS:]
-    ended = line.latest.until is not None
-    return ShownLine(
-        kind_name=KINDS[found.kind],
-        kind=found.kind,
-        title=found.title,
-        link=link_memory(found.kind, line.id),
-        steps=[_show_step(found.kind, step, scale) for step in steps],
-        earlier=len(line.steps) - len(steps),
-        undoable=line.undoable,
-        ended=str(Status(line.status).label) if ended else "",
-        since=found.since,
-    )
+    return {
+        "kind_name": KINDS[found.kind],
+        "kind": found.kind,
+        "title": found.title,
+        "link": link_memory(found.kind, line.id),
+        "steps": [_show_step(found.kind, step, scale) for step in steps],
+        "earlier": len(line.steps) - len(steps),
+        "undoable": line.undoable,
+        "ended": str(Status(line.status).label) if line.latest.until is not None else "",
+    }
 
 
-def _show_step(kind: str, step: Step, scale: Scale) -> ShownStep:
+def _show_step(kind: str, step: Step, scale: Scale) -> dict[str, Any]:
+    """A step with its links; ``start``, ``share``: where it is drawn on the lane."""
     start = scale.place(step.since)
     end = scale.place(step.until) if step.until else 1.0
-    return ShownStep(
-        step=step,
-        link=link_memory(kind, step.memory_id),
-        source=link_message(step.session_id, step.message_id),
-        start=start,
-        share=max(end - start, 0.0),
-    )
+    return {
+        "step": step,
+        "link": link_memory(kind, step.memory_id),
+        "source": link_message(step.session_id, step.message_id),
+        "start": start,
+        "share": max(end - start, 0.0),
+        "is_one_day": step.until is not None and timezone.localdate(step.until) == timezone.localdate(step.since),
+    }
 
 
-def _make_month(lines: Sequence[ShownLine]) -> Month:
-    return Month(name=date_format(timezone.localtime(lines[0].since), "YEAR_MONTH_FORMAT"), lines=lines)
-
-
-def _show_memory(memory: PastMemory) -> ShownMemory:
-    became = (
-        "" if memory.is_same else memory.text_now if memory.status == "active" else str(Status(memory.status).label)
-    )
-    return ShownMemory(
-        memory=memory,
-        kind_name=KINDS[memory.kind],
-        link=link_memory(memory.kind, memory.id),
-        source=link_message(memory.session_id, memory.message_id),
-        became="" if memory.is_same else became,
-    )
+def _show_memory(memory: PastMemory) -> dict[str, Any]:
+    """A memory as it was; ``became``: what it is now, empty where it is still the same."""
+    now = memory.text_now if memory.status == "active" else str(Status(memory.status).label)
+    return {
+        "memory": memory,
+        "kind_name": KINDS[memory.kind],
+        "link": link_memory(memory.kind, memory.id),
+        "source": link_message(memory.session_id, memory.message_id),
+        "became": "" if memory.is_same else now,
+    }

@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO, Any
 
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from django.utils.translation import gettext as _
 
-from apps.accounts.models import User
 from apps.accounts.services.export import answer_export
 from apps.core.responses import answer_file, answer_written
 from apps.doors.models import PastImport
@@ -35,12 +34,11 @@ from apps.memory.import_plan import (
     read_upload,
 )
 from apps.memory.kinds import KINDS_BY_SLUG, LONG_TERM, MemoryKind
-from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.transfer import export_memories, export_rows, import_memories
-from apps.panel.owned import sees_everybody
+from apps.panel.changes import make_line
 from apps.panel.pages import PanelPage, is_partial, with_toast
 from apps.panel.refusals import translate_reason
-from apps.panel.words import FIELD_LABELS, TEXT_FIELDS, show_field, show_value
+from apps.panel.words import show_value
 
 
 def download_memories(parts: Sequence[QuerySet[Any]]) -> FileResponse:
@@ -115,60 +113,29 @@ _PATTERNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    """What an update does to a field; `is_text`: to be compared word by word."""
-
-    label: Any
-    before: Any
-    after: Any
-    is_text: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RowView:
-    """A row as the page shows it. `reasons`: the field, and what is wrong with it."""
-
-    number: int
-    action: str
-    action_name: Any
-    tone: str
-    title: str
-    text: str
-    changes: Sequence[FieldChange]
-    reasons: Sequence[tuple[str, str]]
-    notes: Sequence[Any]
-
-
-def show_row(row: PlannedRow, kind: MemoryKind) -> RowView:
-    """Put a row into words."""
+def show_row(row: PlannedRow, kind: MemoryKind) -> dict[str, Any]:
+    """Put a row into words. ``reasons``: the field, and what is wrong with it."""
     values = {**(row.before or {}), **row.given}
     text = show_value(values.get("value")) if kind is LONG_TERM else str(values.get("content") or "")
-    return RowView(
-        number=row.number,
-        action=row.action.value,
-        action_name=ACTIONS[row.action],
-        tone=TONES[row.action],
-        title=str(values.get("key") or "") if kind is LONG_TERM else "",
-        text=f"{text[:SHOWN_CHARACTERS]}…" if len(text) > SHOWN_CHARACTERS else text,
-        changes=[_show_change(name, row) for name in row.changed] if row.action is RowAction.UPDATE else [],
-        reasons=[(name, translate_row_reason(reason)) for name, given in row.reasons.items() for reason in given],
-        notes=[NOTES[note] for note in row.notes],
-    )
-
-
-def _show_change(name: str, row: PlannedRow) -> FieldChange:
-    before = (row.before or {})[name]
-    return FieldChange(
-        label=FIELD_LABELS.get(name, name),
-        before=show_field(name, before),
-        after=show_field(name, row.given[name]),
-        is_text=name in TEXT_FIELDS,
-    )
+    is_update = row.action is RowAction.UPDATE
+    return {
+        "number": row.number,
+        "action": row.action.value,
+        "action_name": ACTIONS[row.action],
+        "tone": TONES[row.action],
+        "title": str(values.get("key") or "") if kind is LONG_TERM else "",
+        "text": f"{text[:SHOWN_CHARACTERS]}…" if len(text) > SHOWN_CHARACTERS else text,
+        "changes": [
+            make_line(kind.change_kind, name, (row.before or {})[name], row.given[name])
+            for name in row.changed
+            if is_update
+        ],
+        "reasons": [(name, translate_row_reason(reason)) for name, given in row.reasons.items() for reason in given],
+        "notes": [NOTES[note] for note in row.notes],
+    }
 
 
 def translate_row_reason(reason: str) -> str:
-    """Return what is wrong in the language of the page."""
     for pattern, text in _PATTERNS:
         if found := pattern.fullmatch(reason):
             return gettext(text) % found.groupdict()
@@ -190,20 +157,12 @@ class TransferPage(PanelPage):
     template_name = "panel/transfer/page.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        problem = ""
-        if sees_everybody(request) and (name := request.GET.get("name", "").strip()):
-            found = User.objects.filter(username=name).first()
-            if found is not None:
-                return HttpResponseRedirect(f"{reverse('admin:transfer')}?user={found.pk}")
-            problem = _("No user has this username.")
-        return self.show(request, owner_problem=problem)
+        there, problem = self.find_named("transfer")
+        return there or self.show(request, owner_problem=problem)
 
     def show(self, request: HttpRequest, **context: Any) -> HttpResponse:
         """Answer with the page, or for htmx with the outcome."""
-        counts = {
-            "long_term": LongTermMemory.objects.filter(user=self.owner).count(),
-            "atomic": AtomicMemory.objects.filter(user=self.owner).count(),
-        }
+        counts = {str(kind.name): kind.model.objects.filter(user=self.owner).count() for kind in KINDS_BY_SLUG.values()}
         imports = PastImport.objects.filter(user=self.owner).order_by("-created_at", "-id")[:IMPORTS_SHOWN]
         chosen = request.POST.get("kind", "long-term")
         template = "panel/transfer/outcome.html" if is_partial(request) else ""
@@ -250,11 +209,7 @@ class UploadPage(TransferPage):
         default = RowAction.ERROR if plan.errors else ""
         shown = asked if asked in ("all", *RowAction) else default
         rows = [row for row in plan.rows if shown in ("", "all") or row.action == shown]
-        raw = request.POST.get("page", "1")
-        number = int(raw) if raw.isascii() and raw.isdecimal() and len(raw) <= 5 else 1
-        pages = max(1, -(-len(rows) // PER_PAGE))
-        number = min(max(number, 1), pages)
-        part = rows[(number - 1) * PER_PAGE : number * PER_PAGE]
+        part = Paginator(rows, PER_PAGE).get_page(request.POST.get("page"))
         chips = [
             {
                 "name": action.value,
@@ -270,14 +225,10 @@ class UploadPage(TransferPage):
             plan=plan,
             is_importable=not plan.errors and plan.counts[RowAction.CREATE] + plan.counts[RowAction.UPDATE] > 0,
             rows=[show_row(row, kind) for row in part],
+            part=part,
             chips=chips,
             shown=shown or "all",
             total=len(plan.rows),
-            matching=len(rows),
-            page=number,
-            pages=pages,
-            first=(number - 1) * PER_PAGE + 1,
-            last=(number - 1) * PER_PAGE + len(part),
             **context,
         )
 

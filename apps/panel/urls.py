@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, URLResolver, path
 
-from apps.panel.accounts.erasure import ErasurePage, ExportPage
+from apps.panel.accounts.users import ErasurePage, ExportPage
 from apps.panel.changes import UndoOperations
 from apps.panel.conversations import SessionDownload
-from apps.panel.embeddings import EmbeddingsPage
 from apps.panel.jobs import ProgressPage, ReplayPage
 from apps.panel.memories.lists import include_memories
 from apps.panel.model_servers import (
     DefaultPage,
+    EmbeddingsPage,
     ModelsPage,
     RemovePage,
     ServerPage,
@@ -20,9 +20,9 @@ from apps.panel.model_servers import (
     TryModelPage,
 )
 from apps.panel.pages import PanelPage
-from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
-from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
-from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
+from apps.panel.playground import PlaygroundPage, SavePage, TryPage
+from apps.panel.profiles import ProfilePage, ProposalPage, RestorePage, SectionPage
+from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage
 from apps.panel.security import (
     ConnectPage,
     DisconnectPage,
@@ -60,7 +60,6 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("review/consequence/", ConsequencePage, "review_consequence"),
     ("review/editor/", EditorPage, "review_editor"),
     ("review/decide/", DecidePage, "review_decide"),
-    ("review/undo/", UndoPage, "review_undo"),
     ("erasure/", ErasurePage, "erasure"),
     ("erasure/export/", ExportPage, "erasure_export"),
     ("settings/", SettingsPage, "settings"),

@@ -9,16 +9,14 @@ from datetime import time as day_time
 from typing import Any
 
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
 
+from apps.accounts.types import ScoreWeights
 from apps.chat.context.types import LONG_TERM, MESSAGE
 from apps.core.text.clean import readable_text
 from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
-from apps.memory.models import Category, Source, Status
 
 # Characters from which a list or an object is shown with a line for each item.
 LONG = 60
@@ -37,47 +35,7 @@ def show_value(value: Any) -> str:
     return text
 
 
-FIELD_LABELS = {
-    "key": gettext_lazy("key"),
-    "value": gettext_lazy("value"),
-    "category": gettext_lazy("category"),
-    "confidence": gettext_lazy("confidence"),
-    "source": gettext_lazy("source"),
-    "status": gettext_lazy("status"),
-    "mode": gettext_lazy("mode"),
-    "superseded_by": gettext_lazy("superseded by"),
-    "left_of": gettext_lazy("remaining part of"),
-    "proposal": gettext_lazy("proposal"),
-    "muted": gettext_lazy("muted"),
-    "content": gettext_lazy("content"),
-    "tags": gettext_lazy("tags"),
-    "timestamp": gettext_lazy("mentioned"),
-    "event_start": gettext_lazy("event start"),
-    "event_end": gettext_lazy("event end"),
-    "session_id": gettext_lazy("session"),
-    "message_id": gettext_lazy("message"),
-    "created_at": gettext_lazy("created at"),
-    "create_time": gettext_lazy("created at"),
-    "updated_at": gettext_lazy("updated at"),
-    "last_accessed": gettext_lazy("last used"),
-    "access_count": gettext_lazy("uses"),
-}
-_CHOICES: dict[str, Any] = {"category": Category, "source": Source, "status": Status}
-TIME_FIELDS = ("timestamp", "event_start", "event_end")
 _EVENT_FIELDS = ("event_start", "event_end")
-TEXT_FIELDS = ("key", "value", "content")
-
-
-def show_field(name: str, value: Any) -> Any:
-    """A value as the page words it; texts are left to be compared word by word."""
-    if value is None or name in TEXT_FIELDS:
-        return value
-    if name in _CHOICES:
-        return dict(_CHOICES[name].choices).get(value, value)
-    time = parse_datetime(value) if name in TIME_FIELDS and isinstance(value, str) else value
-    if isinstance(time, datetime):
-        return show_time(name, time)
-    return ", ".join(value) if isinstance(value, list) else value
 
 
 def show_time(name: str, time: datetime) -> str:
@@ -86,15 +44,6 @@ def show_time(name: str, time: datetime) -> str:
     if name in _EVENT_FIELDS and local.time() == day_time.min:
         return date_format(local - timedelta(days=name == "event_end"), "DATE_FORMAT")
     return date_format(local, "DATETIME_FORMAT")
-
-
-# What the services say that only this page calls; `translate_reason` finds their translations.
-REFUSALS = (
-    gettext_noop("A memory cannot be merged with itself."),
-    gettext_noop("Only active memories can be merged."),
-    gettext_noop("Only an active memory can be superseded."),
-    gettext_noop("Only a superseded, rejected or evicted memory can be restored."),
-)
 
 
 _NAMING = ("title", "key", "name", "content", "text")
@@ -136,3 +85,19 @@ def _list_numbers(components: Iterable[Component], values: Mapping[str, Any]) ->
         value = values.get(component.field)
         if isinstance(value, int | float):
             yield component, float(value)
+
+
+def split_score(
+    values: Mapping[str, float], weights: ScoreWeights
+) -> list[tuple[Component, float, float | None, float]]:
+    """Return the parts of a long-term memory's score (K5, K9): value, weight and points, which add up to the score.
+
+    `values`: by the components' fields. Of the two matches only the better one has points.
+    """
+    by_meaning = values["semantic_score"] > values["keyword_score"]
+    weighted = {**weights.model_dump(), "semantic": weights.keyword if by_meaning else 0.0}
+    if by_meaning:
+        weighted["keyword"] = 0.0
+    points = {one.name: values[one.field] * weighted.get(one.name, 0.0) for one in COMPONENTS}
+    points["topic"] = sum(points.values()) * (values["topic_boost"] - 1)
+    return [(one, values[one.field], weighted.get(one.name), points[one.name]) for one in COMPONENTS]

@@ -10,13 +10,15 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 
 from apps.accounts.selectors import get_settings, working_ttl
 from apps.core.errors import JiyiError
@@ -59,13 +61,7 @@ class Node:
 
 
 def grow_tree(values: Mapping[str, Any]) -> list[Node]:
-    """Return the nodes of variables by name, in their order."""
     return [_grow(name, value, depth=1) for name, value in values.items()]
-
-
-def grow_value(name: str, value: Any) -> Node:
-    """Return the node of one value."""
-    return _grow(name, value, depth=1)
 
 
 def _grow(name: str, value: Any, *, depth: int) -> Node:
@@ -97,35 +93,29 @@ class FilledForm:
     submitted_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingCard:
-    """A working memory in the list."""
-
-    row: WorkingMemory
-    expires_at: datetime
-    expired: bool
-    emotion: str
-    names: Sequence[str]
-    forms: Sequence[str]
-
-
 @admin.register(WorkingMemory)
 class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
     """The current context of live sessions; a variable or form of it can be removed, or all of it deleted."""
 
     card_template = "panel/working/card.html"
-    empty_template = "panel/working/empty.html"
+    empty = (
+        "memory",
+        gettext_lazy("No active working memory"),
+        gettext_lazy(
+            "While you chat, the topic and key details of the conversation are kept here. They expire some time after "
+            "the last message."
+        ),
+        "chat",
+        gettext_lazy("Start a conversation"),
+    )
     list_display = ("session", "user", "current_topic", "turn_count", "last_emotion", "updated_at")
     list_select_related = ("user",)
     list_filter = ("last_emotion", "updated_at")
     search_fields = ("user__username", "current_topic")
     fields = readonly_fields = ("session", "user", "current_topic", "turn_count", "last_emotion", "updated_at")
 
-    class Media:
-        css = {"all": ["panel/remembered.css"]}
-
     def get_urls(self) -> list[Any]:
-        remove = self.admin_site.admin_view(self.remove_variable)
+        remove = self.admin_site.admin_view(require_POST(self.remove_variable))
         return [
             path("<uuid:session_id>/variables/", remove, name="memory_workingmemory_variables"),
             *super().get_urls(),
@@ -135,14 +125,13 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
         queryset: QuerySet[WorkingMemory] = super().get_queryset(request)
         return queryset.annotate(expires_at=F("updated_at") + working_ttl(user="user"))
 
-    def describe_cards(self, request: HttpRequest, rows: Sequence[WorkingMemory]) -> list[WorkingCard]:
+    def describe_cards(self, request: HttpRequest, rows: Sequence[WorkingMemory]) -> list[dict[str, Any]]:
         return [_describe_card(row) for row in rows]
 
     def show(self, request: HttpRequest, row: WorkingMemory) -> tuple[str, dict[str, Any]]:
         return "panel/working/session.html", {"title": self.opts.verbose_name, **self.describe(request, row)}
 
     def describe(self, request: HttpRequest, row: WorkingMemory) -> dict[str, Any]:
-        """Return what the topic, the tree and the forms need."""
         variables = Variables.load(row.context_variables, row.written)
         card = _describe_card(row)
         most = get_settings(row.user).working_max_bytes
@@ -159,8 +148,6 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
 
     def remove_variable(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
         """POST ``name``: remove a variable or form. 404 for no working memory and another's."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         row = self.get_queryset(request).select_related("user").filter(session=session_id).first()
         if row is None:
             raise Http404(_("This working memory does not exist."))
@@ -179,22 +166,18 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
     def delete_model(self, request: HttpRequest, obj: WorkingMemory) -> None:
         delete_working_memory(user=obj.user, session_id=obj.session_id)
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[WorkingMemory]) -> None:
-        for memory in queryset.select_related("user"):
-            delete_working_memory(user=memory.user, session_id=memory.session_id)
 
-
-def _describe_card(row: WorkingMemory) -> WorkingCard:
+def _describe_card(row: WorkingMemory) -> dict[str, Any]:
     variables = Variables.load(row.context_variables, row.written)
     expires_at: datetime = row.expires_at  # type: ignore[attr-defined]  # annotated
-    return WorkingCard(
-        row=row,
-        expires_at=expires_at,
-        expired=expires_at < timezone.now(),
-        emotion=row.last_emotion or "",
-        names=list(variables.plain),
-        forms=list(variables.forms),
-    )
+    return {
+        "row": row,
+        "expires_at": expires_at,
+        "expired": expires_at < timezone.now(),
+        "emotion": row.last_emotion or "",
+        "names": list(variables.plain),
+        "forms": list(variables.forms),
+    }
 
 
 def _read_form(title: str, value: dict[str, Any]) -> FilledForm:
@@ -206,6 +189,6 @@ def _read_form(title: str, value: dict[str, Any]) -> FilledForm:
     return FilledForm(
         name=f"{FORM_PREFIX}{title}",
         title=title,
-        fields=[grow_value(name, field) for name, field in value["fields"].items()],
+        fields=grow_tree(value["fields"]),
         submitted_at=submitted_at if submitted_at and timezone.is_aware(submitted_at) else None,
     )

@@ -1,14 +1,20 @@
-// <button data-copy="what" data-copied="said afterwards">: puts a text on the clipboard.
+// Buttons that copy `data-copy`, or what the element named by `data-copies` says; then they say `data-done` for a while.
 
 const SAID_MS = 2_000;
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
-  if (!button) return;
-  await navigator.clipboard.writeText(button.dataset.copy);
+for (const button of document.querySelectorAll("[data-copy], [data-copies]")) {
   const label = button.querySelector("[data-label]");
   const before = label.textContent;
-  if (before === button.dataset.copied) return;
-  label.textContent = button.dataset.copied;
-  setTimeout(() => (label.textContent = before), SAID_MS);
-});
+  button.addEventListener("click", async () => {
+    const source = document.getElementById(button.dataset.copies);
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy ?? source.textContent);
+    } catch {
+      // Without https browsers keep the clipboard to themselves: what is selected can still be copied by hand.
+      if (source) getSelection().selectAllChildren(source);
+      return;
+    }
+    label.textContent = button.dataset.done;
+    setTimeout(() => (label.textContent = before), SAID_MS);
+  });
+}

@@ -3,7 +3,6 @@
 const form = document.getElementById("play");
 const result = document.getElementById("play-result");
 const DELAY_MS = 350;
-const TOAST_MS = 8_000;
 const narrow = matchMedia("(max-width: 40rem)");
 let waiting;
 let asked = false;
@@ -69,8 +68,6 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
 
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target !== result) return;
-  const toast = result.querySelector("[data-toast]");
-  if (toast) setTimeout(() => toast.remove(), TOAST_MS);
   if (asked && result.getBoundingClientRect().top > innerHeight / 2) result.scrollIntoView({ behavior: "smooth" });
   asked = false;
 });

@@ -4,7 +4,6 @@ import { firstField, showFields } from "./editor.js";
 
 const review = document.getElementById("review");
 const help = document.getElementById("review-help");
-const TOAST_MS = 8_000;
 let place = 0;
 
 // Between its swap and its settling htmx does not know the new buttons yet: keys pressed then wait.
@@ -45,10 +44,7 @@ const KEYS = {
   e: () => press("e"),
   r: () => press("r"),
   x: () => current()?.querySelector("input[type=checkbox]").click(),
-  u: () => {
-    const undo = review.querySelector("[data-undo]");
-    if (undo) htmx.trigger(undo, "submit");
-  },
+  u: () => document.querySelector("#toasts [data-way-back]:not([hidden])")?.click(),
   "?": () => help.showModal(),
 };
 
@@ -123,8 +119,6 @@ document.addEventListener("htmx:afterSettle", (event) => {
   for (const box of boxes()) box.checked = selected.has(box.value);
   countSelected();
   goTo(place, { focus: wasInside || document.activeElement === document.body });
-  const toast = review.querySelector("[data-toast]");
-  if (toast) setTimeout(() => toast.remove(), TOAST_MS);
   settling = false;
   for (const act of waiting.splice(0)) act();
 });

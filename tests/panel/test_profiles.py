@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.panel.profiles.document import compare, flatten
+from apps.panel.profiles import compare, flatten
 from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.services import get_user_profile, list_pending_proposals, propose_sections, update_profile
@@ -77,9 +77,9 @@ def toast(response: Any) -> dict[str, Any]:
 
 def test_cards_tell_whose_it_is_what_it_says_and_what_waits(staff: Client, profile: UserProfile) -> None:
     (card,) = staff.get(reverse(f"{PROFILE}_changelist")).context["cards"]
-    assert (card.count, card.by_hand, card.waiting) == (2, 2, 1)
-    assert card.sections == [("Reply style", "像朋友一样"), ("宠物", "猫")]
-    assert card.link == f"{reverse('admin:profile')}?user={profile.user.pk}"
+    assert (card["count"], card["by_hand"], card["waiting"]) == (2, 2, 1)
+    assert card["sections"] == [("Reply style", "像朋友一样"), ("宠物", "猫")]
+    assert card["link"] == f"{reverse('admin:profile')}?user={profile.user.pk}"
 
 
 def test_the_document_has_its_sections_proposals_and_versions(
@@ -91,9 +91,9 @@ def test_the_document_has_its_sections_proposals_and_versions(
     assert names == ["reply_style", "language_habits", "background", "宠物"]
     style = page.context["sections"][0]
     assert style.edited_at == NOW
-    assert [(proposal.before, proposal.after) for proposal in style.proposals] == [("像朋友一样", "No emoji")]
+    assert [(before, after) for _row, before, after in style.proposals] == [("像朋友一样", "No emoji")]
     (version,) = page.context["timeline"]
-    assert [(change.title, change.after) for change in version.changes] == [
+    assert [(title, after) for title, _before, after in version["changes"]] == [
         ("Reply style", "像朋友一样"),
         ("宠物", "猫"),
     ]
@@ -107,7 +107,7 @@ def test_of_very_many_proposals_the_oldest_are_shown_and_the_others_told(own: Cl
         for number in range(11)
     )
     page = own.get(reverse("admin:profile"))
-    shown = {section.name: ([one.row.text for one in section.proposals], section.more)
+    shown = {section.name: ([row.text for row, _before, _after in section.proposals], section.more)
              for section in page.context["sections"] if section.proposals}  # fmt: skip
     assert shown == {"reply_style": (["No emoji"], 0), "宠物": ([f"狗{number}" for number in range(9)], 2)}
     assert "2 more proposals appear" in page.content.decode()
@@ -265,7 +265,7 @@ def test_a_deletion_takes_everything_along_and_the_log_holds_no_text(staff: Clie
 def test_documents_are_compared_section_by_section() -> None:
     before = {"reply_style": "", "language_habits": "", "background": "律师", "sections": {"宠物": "猫", "Car": "Red"}}
     after = {"reply_style": "", "language_habits": "", "background": "律师", "sections": {"宠物": "狗"}}
-    assert [(change.title, change.before, change.after) for change in compare(before, after)] == [
+    assert compare(before, after) == [
         ("宠物", "猫", "狗"),
         ("Car", "Red", ""),
     ]

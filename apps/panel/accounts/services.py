@@ -14,11 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiToken, EndUser, User
 from apps.conversations.models import Message, Session
-from apps.memory.models import AtomicMemory, LongTermMemory, Status
-from apps.panel.accounts.users import count_per, shorten_name
+from apps.memory.models import Status
+from apps.panel.accounts.users import annotate_use, count_per, shorten_name, sum_memories
 from apps.panel.links import link_list, link_page
 from apps.panel.owned import OwnerFilter, PartAdmin, may_erase, sees_everybody
-from apps.panel.templatetags.panel import age
+from apps.panel.templatetags.panel import age, chip
 
 # How many services have their figures above the list, those with most end users first; the list has all.
 SERVICES = 20
@@ -52,14 +52,9 @@ class EndUserAdmin(PartAdmin):
         css = {"all": ("panel/accounts.css",)}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EndUser]:
-        rows: QuerySet[EndUser] = super().get_queryset(request).filter(service__isnull=False)
-        mine, active = {"user": OuterRef("pk")}, {"user": OuterRef("pk"), "status": Status.ACTIVE}
-        return rows.annotate(
-            remembered=count_per(LongTermMemory.objects.filter(**active))
-            + count_per(AtomicMemory.objects.filter(**active)),
-            said=count_per(Message.objects.filter(**mine)),
-            seen=Subquery(Session.objects.filter(**mine).order_by("-last_active_at").values("last_active_at")[:1]),
-        )
+        rows = annotate_use(super().get_queryset(request).filter(service__isnull=False))
+        found: QuerySet[EndUser] = rows.annotate(said=count_per(Message.objects.filter(user=OuterRef("pk"))))
+        return found
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         shown = super().get_list_display(request)
@@ -92,7 +87,7 @@ class EndUserAdmin(PartAdmin):
     @admin.display(description=_("account"), ordering="is_active")
     def standing(self, user: EndUser) -> SafeString:
         tone, word = ("teal", _("active")) if user.is_active else ("red", _("deactivated"))
-        return format_html('<span class="chip chip--{}">{}</span>', tone, word)
+        return chip(word, tone)
 
     @admin.display(description=_("data"))
     def erasure(self, user: EndUser) -> SafeString:
@@ -141,12 +136,10 @@ def list_services(request: HttpRequest) -> list[dict[str, Any]]:
     """
     services = User.objects.filter(_is_service()) if sees_everybody(request) else _own_service(request)
     served = {"user__service": OuterRef("pk")}
-    active = {**served, "status": Status.ACTIVE}
     seen = Session.objects.filter(**served).order_by().values("user__service").annotate(seen=Max("last_active_at"))
     found = services.annotate(
         people=count_per(User.objects.filter(service=OuterRef("pk")), by="service"),
-        remembered=count_per(LongTermMemory.objects.filter(**active), by="user__service")
-        + count_per(AtomicMemory.objects.filter(**active), by="user__service"),
+        remembered=sum_memories(by="user__service", **served, status=Status.ACTIVE),
         said=count_per(Message.objects.filter(**served), by="user__service"),
         tokens=count_per(ApiToken.objects.filter(user=OuterRef("pk"), is_service=True)),
         seen=Subquery(seen.values("seen"), DateTimeField()),

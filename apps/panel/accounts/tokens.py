@@ -16,8 +16,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import Resolver404, resolve, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -40,8 +39,9 @@ from apps.doors.models import ConnectedApp
 from apps.panel.accounts.services import may_make_service_tokens
 from apps.panel.links import link_page
 from apps.panel.owned import ReadOnlyAdmin, choose_owner, has_more_privileges
+from apps.panel.pages import show_page
 from apps.panel.refusals import add_refusal
-from apps.panel.templatetags.panel import age
+from apps.panel.templatetags.panel import age, chip
 
 # Whom the examples of a service name.
 END_USER = "mei"
@@ -62,14 +62,12 @@ def list_snippets(*, server: str, token: str, is_service: bool) -> Iterator[Snip
     headers = {"Authorization": f"Bearer {token}"} | ({"X-End-User": END_USER} if is_service else {})
     lines = [f"curl {server}/memory/long-term", *(f'-H "{name}: {value}"' for name, value in headers.items())]
     yield Snippet("curl", "REST", _("From the command line:"), " \\\n  ".join(lines))
-    if _is_served("/v1/chat/completions"):
-        note = _("With any OpenAI client, which then has a memory:")
-        yield Snippet("openai", "OpenAI", note, _write_python(server, token, is_service=is_service))
-    if _is_served("/mcp"):
-        entry = {"type": "http", "url": f"{server}/mcp", "headers": headers}
-        config = json.dumps({"mcpServers": {"jiyi": entry}}, indent=2)
-        yield Snippet("mcp", "MCP", _("In the configuration of an MCP client:"), config)
-    if is_service and _is_served("/v1/chat/completions"):
+    note = _("With any OpenAI client, which then has a memory:")
+    yield Snippet("openai", "OpenAI", note, _write_python(server, token, is_service=is_service))
+    entry = {"type": "http", "url": f"{server}/mcp", "headers": headers}
+    config = json.dumps({"mcpServers": {"jiyi": entry}}, indent=2)
+    yield Snippet("mcp", "MCP", _("In the configuration of an MCP client:"), config)
+    if is_service:
         note = _("Add a connection with this base URL and key, and set the variable so that it names its users:")
         lines = [f"OPENAI_API_BASE_URL={server}/v1", f"OPENAI_API_KEY={token}", "ENABLE_FORWARD_USER_INFO_HEADERS=true"]
         yield Snippet("open-webui", "Open WebUI", note, "\n".join(lines))
@@ -90,15 +88,6 @@ def _write_python(server: str, token: str, *, is_service: bool) -> str:
             "print(reply.choices[0].message.content)",
         ]
     )
-
-
-def _is_served(address: str) -> bool:
-    """Whether this installation has such an address."""
-    try:
-        resolve(address)
-    except Resolver404:
-        return False
-    return True
 
 
 class TokenForm(forms.Form):
@@ -206,7 +195,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("kind"), ordering="is_service")
     def kind(self, token: ApiToken) -> SafeString:
         tone, word = ("violet", _("service token")) if token.is_service else ("grey", _("personal token"))
-        return format_html('<span class="chip chip--{}">{}</span>', tone, word)
+        return chip(word, tone)
 
     @admin.display(description=gettext_lazy("scopes"))
     def shown_scopes(self, token: ApiToken) -> SafeString:
@@ -235,11 +224,11 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("expires"), ordering="expiry")
     def state(self, token: ApiToken) -> SafeString:
         if token.expiry is None:
-            return format_html('<span class="chip chip--teal">{}</span>', _("Never"))
+            return chip(_("Never"), "teal")
         if token.expiry <= timezone.now():
-            return format_html('<span class="chip chip--red">{}</span>', _("expired"))
+            return chip(_("expired"), "red")
         day = timezone.localtime(token.expiry).date().isoformat()
-        return format_html('<span class="chip chip--amber">{}</span>', _("on %(day)s") % {"day": day})
+        return chip(_("on %(day)s") % {"day": day}, "amber")
 
     @admin.display(description=gettext_lazy("access"))
     def revoke(self, token: ApiToken) -> SafeString:
@@ -263,7 +252,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         initial = {"kind": "service"} if request.GET.get("kind") == "service" else {}
         form = TokenForm(request.POST or None, may_make_services=services, initial=initial)
         context: dict[str, Any] = {
-            **self.admin_site.each_context(request),
             "title": _("Create token"),
             "opts": self.opts,
             "owner": owner,
@@ -278,7 +266,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             snippets = list(list_snippets(server=server, token=token, is_service=is_service))
             context |= {"token": token, "is_service": is_service, "snippets": snippets}
         status = 400 if form.is_bound and not token else 200
-        return TemplateResponse(request, "panel/accounts/new_token.html", context, status=status)
+        return show_page(request, "panel/accounts/new_token.html", status=status, **context)
 
     def _find_owner(self, request: HttpRequest) -> User:
         """Whose token it will be. With somebody's token one is them, so staff need the permission to make one."""
@@ -322,8 +310,8 @@ class ConnectedAppAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("access"))
     def access(self, connection: ConnectedApp) -> SafeString:
         if "write" in connection.scopes:
-            return format_html('<span class="chip chip--amber">{}</span>', _("Read and change"))
-        return format_html('<span class="chip chip--teal">{}</span>', _("Read only"))
+            return chip(_("Read and change"), "amber")
+        return chip(_("Read only"), "teal")
 
     @admin.display(description=gettext_lazy("connected"), ordering="created_at")
     def since(self, connection: ConnectedApp) -> SafeString | str:
@@ -338,5 +326,4 @@ class ConnectedAppAdmin(ReadOnlyAdmin):
         disconnect_apps(ConnectedApp.objects.filter(pk=obj.pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """Disconnect several."""
         disconnect_apps(queryset)

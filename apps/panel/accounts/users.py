@@ -1,9 +1,12 @@
-"""Accounts: who there is, how much is remembered of them, and links to all their data (M7)."""
+"""Accounts (M7): who there is, how much is remembered of them, links to all their data, and erasing it (R3)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
 from typing import Any, cast
 
 from django.contrib import admin, messages
@@ -14,29 +17,40 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from apps.accounts.models import ApiToken, EndUser, User
 from apps.accounts.services.credentials import find_two_factor, switch_off
-from apps.accounts.services.erasure import confirms_erasure, count_rows, deactivate, delete_account, is_last_superuser
+from apps.accounts.services.erasure import (
+    Receipt,
+    confirms_erasure,
+    count_rows,
+    deactivate,
+    delete_account,
+    erase_user,
+    is_last_superuser,
+)
+from apps.accounts.services.export import answer_export
 from apps.accounts.services.people import set_active
+from apps.accounts.services.personal_data import list_tables
 from apps.conversations.models import Message, Session, Work
 from apps.core.errors import JiyiError
 from apps.doors.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
-from apps.panel.accounts.erasure import show_data_counts, show_receipt
 from apps.panel.links import link_list, link_page
-from apps.panel.owned import StaffAdmin, has_more_privileges, may_erase
+from apps.panel.owned import StaffAdmin, choose_owner, has_more_privileges, may_erase
+from apps.panel.pages import PanelPage, show_page
 from apps.panel.refusals import translate_reason
-from apps.panel.templatetags.panel import age
+from apps.panel.templatetags.panel import age, chip
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
 
@@ -48,30 +62,38 @@ def count_per(rows: QuerySet[Any], *, by: str = "user") -> Coalesce:
     return Coalesce(Subquery(rows.order_by().values(by).annotate(n=Count("*")).values("n")), 0)
 
 
+def annotate_use(users: QuerySet[Any]) -> Any:
+    """Annotate accounts with ``remembered``, the number of active memories, and ``seen``, the last activity."""
+    sessions = Session.objects.filter(user=OuterRef("pk")).order_by("-last_active_at")
+    return users.annotate(
+        remembered=sum_memories(user=OuterRef("pk"), status=Status.ACTIVE),
+        seen=Subquery(sessions.values("last_active_at")[:1]),
+    )
+
+
+def sum_memories(*, by: str = "user", **conditions: Any) -> Any:
+    """An expression: how many memories of both kinds there are, as `count_per` counts."""
+    long_term, atomic = (count_per(kind.objects.filter(**conditions), by=by) for kind in (LongTermMemory, AtomicMemory))
+    return long_term + atomic
+
+
 def shorten_name(name: str) -> SafeString:
     """The name on one line, as far as there is room for it; whole where the pointer rests on it."""
     return format_html('<bdi class="account-name" title="{}">{}</bdi>', name, name)
 
 
-@dataclass(frozen=True, slots=True)
-class UserLink:
-    """One list of a person's, with the number of rows."""
-
-    title: str
-    link: str
-    count: int
+# The tables whose lists a person's page leads to.
+LISTS: tuple[type[Model], ...] = (
+    LongTermMemory, AtomicMemory, UserProfile, SessionSummary, WorkingMemory, SharedContext, Session, Message, Change,
+    Work, ApiToken, ConnectedApp,
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class UserLinks:
-    """All of a person's lists, and the pages about them: title, address, symbol."""
+def list_user_links(user: User, *, erases: bool) -> dict[str, Any]:
+    """Where everything of `user` is, as staff get there. `erases`: whether they may erase it.
 
-    lists: list[UserLink]
-    pages: list[tuple[str, str, str]]
-
-
-def list_user_links(user: User, tables: Sequence[type[Model]], *, erases: bool) -> UserLinks:
-    """Where everything of `user` is, as staff get there. `erases`: whether they may erase it."""
+    ``lists``: title, address and number of rows; ``pages`` about them: title, address, symbol.
+    """
     kept = (ApiToken, ConnectedApp)
     counts = count_rows(user) | {table._meta.db_table: table.objects.filter(user=user).count() for table in kept}
     pages = [
@@ -79,29 +101,91 @@ def list_user_links(user: User, tables: Sequence[type[Model]], *, erases: bool) 
         (_("Review queue"), link_page("review", user=user), "inbox"),
         (_("Settings"), link_page("settings", user=user), "tune"),
         (_("Create token"), link_page("accounts_apitoken_add", user=user), "key"),
+        *([(_("Erase all data"), link_page("erasure", user=user), "delete_forever")] if erases else []),
     ]
-    if erases:
-        pages.append((_("Erase all data"), link_page("erasure", user=user), "delete_forever"))
-    return UserLinks(
-        lists=[
-            UserLink(
-                title=str(table._meta.verbose_name_plural),
-                link=link_list(table, user=user),
-                count=counts[table._meta.db_table],
-            )
-            for table in tables
-        ],
-        pages=pages,
-    )
+    lists = [
+        (str(table._meta.verbose_name_plural), link_list(table, user=user), counts[table._meta.db_table])
+        for table in LISTS
+    ]
+    return {"lists": lists, "pages": pages}
+
+
+# Erasing everything remembered about a person (R3)
+
+
+def show_data_counts(user: User) -> dict[str, Any]:
+    """What the templates need to say how much there is of a person, by table: title, number, share of the largest."""
+    counts = {title: count for title, count in _count_tables(count_rows(user)) if count}
+    most = max(counts.values(), default=1)
+    tables = [{"title": title, "count": count, "share": round(count / most, 3)} for title, count in counts.items()]
+    return {"tables": sorted(tables, key=lambda table: -table["count"]), "total": sum(counts.values())}
+
+
+def show_receipt(receipt: Receipt, user_id: int) -> dict[str, Any]:
+    """What the template of a receipt needs. ``document``: a link that holds it as a file; it is kept nowhere else."""
+    now = timezone.now()
+    said = {"user": user_id, "erased_at": now.isoformat(timespec="seconds"), **asdict(receipt)}
+    data = base64.b64encode(json.dumps(said, indent=2).encode()).decode()
+    tables = [{"title": title, "count": count} for title, count in _count_tables(receipt.deleted) if count]
+    total = sum(receipt.deleted.values())
+    document = f"data:application/json;base64,{data}"
+    return {"receipt": receipt, "tables": tables, "total": total, "now": now, "document": document}
+
+
+def _count_tables(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The tables of personal data by their titles, with these numbers, which are by their names."""
+    return [(str(table.model._meta.verbose_name_plural), counts[table.name]) for table in list_tables()]
+
+
+class _OwnOrServed(PanelPage):
+    """A page about one's own data, or, with ``?user=``, about somebody's whose data one may erase."""
+
+    @cached_property
+    def owner(self) -> User:
+        owner = choose_owner(self.request, or_end_user=True)
+        if not may_erase(self.request, owner):
+            raise PermissionDenied
+        return owner
+
+
+class ErasurePage(_OwnOrServed):
+    """Erases all data of a person once their name was typed."""
+
+    title = gettext_lazy("Erase all data")
+    template_name = "panel/erasure/page.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self._show(request, **show_data_counts(self.owner))
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Erase, where ``confirm`` is the person's name to the letter; else nothing happens, with status 400."""
+        if not confirms_erasure(self.owner, request.POST.get("confirm", "")):
+            return self._show(request, status=400, refused=True, **show_data_counts(self.owner))
+        return self._show(request, **show_receipt(erase_user(user=self.owner), self.owner.pk))
+
+    def _show(self, request: HttpRequest, **context: Any) -> HttpResponse:
+        other = self.owner if self.owner != request.user else None
+        return self.render(
+            request,
+            mine=other is None,
+            person=self.owner,
+            name=self.owner.external_id if self.owner.service_id else self.owner.get_username(),
+            address=link_page("erasure", user=other),
+            export_link=link_page("erasure_export", user=other),
+            **context,
+        )
+
+
+class ExportPage(_OwnOrServed):
+    """Everything remembered about a person as a file, to keep before it is erased (R2)."""
+
+    title = gettext_lazy("Export all data")
+
+    def get(self, request: HttpRequest) -> FileResponse:
+        return answer_export(self.owner)
 
 
 admin.site.unregister(Group)
-
-# The tables whose lists a person's page leads to.
-LISTS = (
-    LongTermMemory, AtomicMemory, UserProfile, SessionSummary, WorkingMemory, SharedContext, Session, Message, Change,
-    Work, ApiToken, ConnectedApp,
-)  # fmt: skip
 
 # What only superusers give and take: with them one could give oneself everything.
 PRIVILEGES = ("is_staff", "is_superuser", "user_permissions")
@@ -148,16 +232,9 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         css = {"all": ("panel/accounts.css",)}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        users: QuerySet[User] = super().get_queryset(request)
-        active = {"user": OuterRef("pk"), "status": Status.ACTIVE}
-        return users.annotate(
-            remembered=count_per(LongTermMemory.objects.filter(**active))
-            + count_per(AtomicMemory.objects.filter(**active)),
-            seen=Subquery(
-                Session.objects.filter(user=OuterRef("pk")).order_by("-last_active_at").values("last_active_at")[:1]
-            ),
-            served=count_per(User.objects.filter(service=OuterRef("pk")), by="service"),
-        )
+        served = count_per(User.objects.filter(service=OuterRef("pk")), by="service")
+        users: QuerySet[User] = annotate_use(super().get_queryset(request)).annotate(served=served)
+        return users
 
     @admin.display(description=gettext_lazy("username"), ordering="username")
     def shown_username(self, user: User) -> SafeString:
@@ -166,14 +243,14 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     @admin.display(description=gettext_lazy("account"), ordering="is_active")
     def standing(self, user: User) -> SafeString:
         if not user.is_active:
-            return format_html('<span class="chip chip--red">{}</span>', _("deactivated"))
+            return chip(_("deactivated"), "red")
         if user.is_superuser:
-            return format_html('<span class="chip chip--violet">{}</span>', _("superuser"))
+            return chip(_("superuser"), "violet")
         if user.is_staff:
-            return format_html('<span class="chip chip--blue">{}</span>', _("staff"))
+            return chip(_("staff"), "blue")
         if user.service_id:
-            return format_html('<span class="chip">{}</span>', _("end user"))
-        return format_html('<span class="chip chip--teal">{}</span>', _("active"))
+            return chip(_("end user"))
+        return chip(_("active"), "teal")
 
     @admin.display(description=gettext_lazy("memories"), ordering="remembered")
     def memories(self, user: Any) -> SafeString:
@@ -224,7 +301,6 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
 
     def _change_active(self, request: HttpRequest, user: User, *, is_active: bool) -> bool:
-        """Activate or deactivate an account; tell why not, where that is refused."""
         try:
             if is_active:
                 set_active(ids=[user.pk], is_active=True)
@@ -257,14 +333,13 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         return [(title, {**first, "fields": ("username", "email", "password_link")}), *rest]
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Without deleting a selection: of each person the name is asked for."""
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.active_view)
-        two_factor = self.admin_site.admin_view(self.two_factor_view)
+        view = self.admin_site.admin_view(require_POST(self.active_view))
+        two_factor = self.admin_site.admin_view(require_POST(self.two_factor_view))
         return [
             path("<path:object_id>/active/", view, name="accounts_user_active"),
             path("<path:object_id>/two_factor/", two_factor, name="accounts_user_two_factor"),
@@ -284,8 +359,6 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         user = self.get_object(request, object_id)
         if user is None or not self.has_change_permission(request, user):
             raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         is_active = request.POST.get("is_active") == "yes"
         if self._change_active(request, user, is_active=is_active):
             done = _("The account was activated.") if is_active else _("The account was deactivated.")
@@ -297,8 +370,6 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         user = self.get_object(request, object_id)
         if user is None or not request.user.is_superuser:
             raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if switch_off(user=user):
             self.log_change(request, user, "Two-factor authentication was turned off.")
         self.message_user(request, _("Two-factor authentication of this account is off."), messages.SUCCESS)
@@ -313,7 +384,6 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             raise PermissionDenied
         key, end_users = user.pk, User.objects.filter(service=user.pk)
         context = {
-            **self.admin_site.each_context(request),
             "title": _("Delete person"),
             "opts": self.opts,
             "person": user,
@@ -338,8 +408,8 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         else:
             refused = request.method == "POST"
             status = 400 if refused else 200
-            context |= {**show_data_counts(count_rows(user)), "refused": refused}
-        return TemplateResponse(request, "panel/accounts/delete.html", context, status=status)
+            context |= {**show_data_counts(user), "refused": refused}
+        return show_page(request, "panel/accounts/delete.html", status=status, **context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -347,7 +417,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         user = self.get_object(request, object_id)
         user_links = None
         if user and self.has_view_permission(request, user):
-            user_links = list_user_links(user, LISTS, erases=may_erase(request, user))
+            user_links = list_user_links(user, erases=may_erase(request, user))
         context = {
             **(extra_context or {}),
             "user_links": user_links,

@@ -1,33 +1,48 @@
-"""The page of one memory, and what is done from there; the services that the API calls write (M2)."""
+"""The pages of one memory: its row, its editor, all about it, and what is done from there (M2, M3).
+
+The services that the API calls do the writing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, reverse
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from apps.core.errors import JiyiError
+from apps.core.errors import JiyiError, Outdated
 from apps.memory.changes.records import collect_operations
 from apps.memory.changes.undo import undo_operation
-from apps.memory.deletion import list_copies
-from apps.memory.lifecycle import remove_item
+from apps.memory.deletion import delete_memories, list_copies
+from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.keyed import Action
+from apps.memory.lifecycle import (
+    combine_texts,
+    merge_memories,
+    mute_memories,
+    remove_item,
+    restore_memory,
+    update_memory,
+)
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.vectors.queries import embed_query
-from apps.panel.memories.editing import EditingPages
-from apps.panel.memories.kinds import ATOMIC, CHANGEABLE, LONG_TERM
-from apps.panel.memories.query import ListQuery
+from apps.panel.editors import EDITORS, Editor, OwnerField
+from apps.panel.memories.kinds import ATOMIC, CHANGEABLE, LONG_TERM, MemoryKind
+from apps.panel.memories.lists import find_owner, read_list, row_context
+from apps.panel.memories.query import ListQuery, read_query
 from apps.panel.memories.rows import Row, read_rows
 from apps.panel.memories.story import (
     find_import,
@@ -38,12 +53,12 @@ from apps.panel.memories.story import (
     load_origin,
     load_uses,
 )
-from apps.panel.pages import UNPROCESSABLE
-from apps.panel.refusals import translate_reason
-from apps.panel.review.items import load_items
-from apps.panel.review.queue import Kind, Waiting
+from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.pages import UNPROCESSABLE, is_partial, show_page, with_toast
+from apps.panel.refusals import add_refusal, translate_reason
+from apps.panel.review.waiting import Kind, load_items
 from apps.panel.sources import link_sources
-from apps.panel.texts import NotJson, read_value, write_value
+from apps.panel.texts import NotJson, read_id, read_number, read_value, write_value
 from apps.panel.words import show_value
 
 # What the page says after something was done, by the word in its address.
@@ -66,23 +81,158 @@ FOUND = 12
 QUERY_CHARACTERS = 500
 
 
-class DetailPages(EditingPages):
-    """`change_view` and `delete_view`, and the addresses below a memory's own."""
+class MemoryAdmin(OwnedAdmin):
+    """The memories of one kind. Only active and pending ones can be changed."""
+
+    kind: ClassVar[MemoryKind]
+
+    @property
+    def editor(self) -> type[Editor]:
+        return EDITORS[self.kind.name]
+
+    def get_urls(self) -> list[Any]:
+        # Each is given what was posted, the memory and the time, and returns the word of what it did.
+        acts = {
+            "decide": self._decide,
+            "restore": self._restore,
+            "undo": self._undo,
+            "mute": self._mute,
+            "remove": self._remove_item,
+        }
+        parts: dict[str, Any] = {
+            "row": self.row_view,
+            "edit": self.edit_view,
+            "uses": self.uses_view,
+            "supersede": require_POST(self.supersede_view),
+            "merge": self.merge_view,
+            **{name: require_POST(partial(self.act_view, act=act)) for name, act in acts.items()},
+        }
+        base = f"{self.opts.app_label}_{self.opts.model_name}"
+        below = [
+            path(f"<uuid:memory_id>/{name}/", self.admin_site.admin_view(view), name=f"{base}_{name}")
+            for name, view in parts.items()
+        ]
+        return [*below, *super().get_urls()]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        queryset: QuerySet[Any] = super().get_queryset(request).defer(*self.kind.memory.derived)
+        return queryset
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return (obj is None or obj.status in CHANGEABLE) and super().has_change_permission(request, obj)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Lead to the list of memories, narrowed to this kind."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        query = read_query({**request.GET.dict(), "kind": self.kind.name}, staff=sees_everybody(request))
+        return redirect(reverse("admin:memories_changelist") + query.encode())
+
+    def find(self, request: HttpRequest, memory_id: UUID | None) -> Any:
+        """Return a memory that who asks may see, else 404."""
+        memory = self.get_queryset(request).select_related("user").filter(pk=memory_id).first()
+        if memory is None:
+            raise Http404(_("This memory does not exist."))
+        return memory
+
+    # The row and its editor in a list
+
+    def row_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {"opts": self.opts, "kind": self.kind, **row_context(request, read_list(request))}
+
+    def row_view(self, request: HttpRequest, memory_id: UUID, *, fresh: bool = False) -> HttpResponse:
+        """Answer with the row of a memory, as when an editor is left; `fresh` shows that it has just changed."""
+        memory = self.find(request, memory_id)
+        (row,) = read_rows(self.kind, [memory.pk], read_list(request))
+        context = {**self.row_context(request), "row": row, "fresh": fresh}
+        return TemplateResponse(request, "panel/memories/row.html", context)
+
+    def edit_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """GET: the editor in place of the row. POST: the row as it is now, or the editor with what is wrong (422)."""
+        memory = self.find(request, memory_id)
+        if not self.has_change_permission(request, memory):
+            refusal = _("This memory was superseded and cannot be changed.")
+            return with_toast(HttpResponse(status=204), refusal, is_error=True)
+        form = self._make_form(request, memory)
+        if not form.is_bound:
+            return self._render_editor(request, form, memory=memory)
+        operations = self.save(memory, form)
+        if operations is None:
+            return self._render_editor(request, form, memory=memory, status=UNPROCESSABLE)
+        row = self.row_view(request, memory.pk, fresh=bool(operations))
+        return with_toast(row, _("Saved."), operations=operations) if operations else row
+
+    def _make_form(self, request: HttpRequest, memory: Any) -> Editor:
+        return self.editor(request.POST if request.method == "POST" else None, initial=self.editor.read(memory))
+
+    def save(self, memory: Any, form: Any) -> list[UUID] | None:
+        """Write what was typed and return the operations; None where that is refused, and the form says why."""
+        if not form.is_valid():
+            return None
+        seen, changes = form.cleaned_data["version"], form.list_changes()
+        try:
+            with collect_operations() as operations:
+                if changes:
+                    whose = {"user": memory.user, "memory_id": memory.pk}
+                    update_memory(self.kind.memory, **whose, changes=changes, seen=seen, now=timezone.now())
+        except Outdated:
+            memory.refresh_from_db(fields=["updated_at"])
+            form.data = form.data | {"version": memory.updated_at.isoformat()}
+            form.add_error(
+                None, _("This memory was changed in the meantime. Save again to overwrite it with your version.")
+            )
+        except JiyiError as error:
+            add_refusal(form, error)
+        else:
+            return operations
+        return None
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """GET: the editor of a new memory. POST: its row, or the list when the editor had a page to itself."""
+        form = self.editor(request.POST if request.method == "POST" else None)
+        if sees_everybody(request):
+            owner = find_owner(read_list(request)) or request.user
+            form.fields["owner"] = OwnerField()
+            form.fields["owner"].initial = owner.get_username()
+            form.order_fields(["owner"])
+        if form.is_bound and form.is_valid():
+            values = {name: value for name, value in form.cleaned_data.items() if name not in ("version", "owner")}
+            owner = form.cleaned_data.get("owner", request.user)
+            try:
+                with collect_operations() as operations:
+                    memory, outcome = self.kind.create(user=owner, now=timezone.now(), **values)
+            except JiyiError as error:
+                add_refusal(form, error)
+            else:
+                if is_partial(request):
+                    row = self.row_view(request, memory.pk, fresh=True)
+                    return with_toast(row, _tell_outcome(outcome), operations=operations)
+                messages.success(request, _tell_outcome(outcome))
+                return redirect("admin:memories_changelist")
+        return self._render_editor(request, form, memory=None, status=UNPROCESSABLE if form.is_bound else 200)
+
+    def _render_editor(self, request: HttpRequest, form: Editor, *, memory: Any, status: int = 200) -> HttpResponse:
+        context = {**self.row_context(request), "form": form, "memory": memory}
+        if is_partial(request):
+            return TemplateResponse(request, "panel/memories/editor.html", context, status=status)
+        title = _("Edit memory") if memory else _("Add memory")
+        return show_page(request, "panel/memories/editor_page.html", status=status, title=title, **context)
+
+    # The page of a memory
 
     def frame(self, request: HttpRequest, memory: Any) -> dict[str, Any]:
-        """Return what every page about one memory has."""
-        request.current_app = self.admin_site.name
         is_long_term = self.kind is LONG_TERM
         shown = show_value(memory.value) if is_long_term else memory.content
         return {
-            **self.admin_site.each_context(request),
             **self.row_context(request),
             "is_long_term": is_long_term,
             "title": memory.key if is_long_term else str(self.opts.verbose_name),
             "memory": memory,
             "shown": shown,
             "is_large": len(shown) > 80 or "\n" in shown,
-            "made_at": getattr(memory, self.kind.made_at),
+            "made_at": getattr(memory, self.kind.memory.made_at),
         }
 
     def go_to(self, memory_id: UUID, *, done: str, operations: list[UUID]) -> HttpResponseRedirect:
@@ -91,33 +241,16 @@ class DetailPages(EditingPages):
         said = {"done": done, "operations": ",".join(map(str, operations))} if operations else {}
         return HttpResponseRedirect(f"{address}?{urlencode(said)}" if said else address)
 
-    def list_parts(self) -> list[URLPattern]:
-        return [
-            *super().list_parts(),
-            self.make_part("uses", self.uses_view),
-            self.make_part("decide", require_POST(self.decide_view)),
-            self.make_part("restore", require_POST(self.restore_view)),
-            self.make_part("undo", require_POST(self.undo_view)),
-            self.make_part("mute", require_POST(self.mute_view)),
-            self.make_part("remove", require_POST(self.remove_item_view)),
-            self.make_part("supersede", require_POST(self.supersede_view)),
-            self.make_part("merge", self.merge_view),
-        ]
-
-    # The page
-
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """GET: everything about a memory. POST: it is edited; 422 and the page again with what is wrong."""
-        memory = self.find(request, _read_id(object_id))
-        form = self.editor(initial=self.editor.read(memory))
-        if request.method != "POST":
+        memory = self.find(request, read_id(object_id))
+        form = self._make_form(request, memory)
+        if not form.is_bound:
             return self.render_detail(request, memory, form=form)
         if not self.has_change_permission(request, memory):
             raise PermissionDenied
-        initial = self.editor.read(memory)
-        form = self.editor(request.POST, initial=initial)
         operations = self.save(memory, form)
         if operations is not None:
             return self.go_to(memory.pk, done="saved", operations=operations)
@@ -128,7 +261,6 @@ class DetailPages(EditingPages):
     ) -> HttpResponse:
         """Answer with the page; ``problem``: why what was just asked for cannot be done."""
         is_changeable = memory.status in CHANGEABLE
-        now = timezone.now()
         chain = load_chain(memory, self.kind)
         history = load_history(memory, self.kind)
         done = request.GET.get("done", "")
@@ -142,14 +274,14 @@ class DetailPages(EditingPages):
             "is_active": memory.status == Status.ACTIVE,
             "waiting": self._load_waiting(memory),
             "origin": load_origin(memory, self.kind),
-            "uses": load_uses(memory, page=1, now=now),
+            "uses": load_uses(memory, page=1, now=timezone.now()),
             "history": history,
             "sources": link_sources(
                 message=memory.message_id,
                 session=memory.session_id,
                 past_import=find_import(memory, history),
                 program=history.steps[-1].change.via if history.steps else "",
-                time=getattr(memory, self.kind.made_at),
+                time=getattr(memory, self.kind.memory.made_at),
                 owner=memory.user if memory.user != request.user else None,
             ),
             "chain": chain,
@@ -157,86 +289,79 @@ class DetailPages(EditingPages):
             "did": _DONE.get(done, "") if request.method == "GET" else "",
             "operations": request.GET.get("operations", "") if done else "",
         }
-        return TemplateResponse(request, "panel/detail/page.html", context, status=status)
+        return show_page(request, "panel/detail/page.html", status=status, **context)
 
     def _load_waiting(self, memory: Any) -> Any:
         """Why a pending memory waits and what accepting it does, as in the review queue."""
         if memory.status != Status.PENDING:
             return None
-        items = load_items([Waiting(Kind(self.kind.change_kind.value), memory.pk)], owner=None)
+        items = load_items([(Kind(self.kind.name), memory.pk)], owner=None)
         return items[0] if items else None
 
     def uses_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """A further page of the turns that used a memory, to be added to those shown."""
         memory = self.find(request, memory_id)
-        raw = request.GET.get("page", "")
-        page = min(int(raw), MAX_PAGE) if raw.isascii() and raw.isdecimal() and 0 < len(raw) <= 4 else 1
-        uses = load_uses(memory, page=max(page, 1), now=timezone.now())
+        page = min(read_number(request.GET.get("page")) or 1, MAX_PAGE)
+        uses = load_uses(memory, page=page, now=timezone.now())
         context = {**self.row_context(request), "memory": memory, "uses": uses}
         return TemplateResponse(request, "panel/detail/uses_rows.html", context)
 
     # What is done from there
 
-    def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        """Accept or reject a pending memory."""
-        decision = request.POST.get("decision", "")
-        if decision not in ("accept", "reject"):
-            raise Http404
-        decide = self.kind.accept if decision == "accept" else self.kind.reject
-        return self._do(request, memory_id, f"{decision}ed", lambda memory, now: decide(
-            user=memory.user, memory_id=memory.pk, now=now
-        ))  # fmt: skip
+    def act_view(self, request: HttpRequest, memory_id: UUID, *, act: Callable[..., str]) -> HttpResponse:
+        """Do something to a memory and lead back to its page, which says so or why not."""
+        memory = self.find(request, memory_id)
+        try:
+            with collect_operations() as operations:
+                done = act(request.POST, memory, timezone.now())
+        except JiyiError as error:
+            return self.render_detail(request, memory, problem=translate_reason(error.message), status=error.status)
+        return self.go_to(memory.pk, done=done, operations=operations)
 
-    def restore_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+    def _decide(self, given: Any, memory: Any, now: Any) -> str:
+        decide = {"accept": accept_memory, "reject": reject_memory}.get(given.get("decision", ""))
+        if decide is None:
+            raise Http404
+        decide(self.kind.memory, user=memory.user, memory_id=memory.pk, now=now)
+        return f"{given['decision']}ed"
+
+    def _restore(self, given: Any, memory: Any, now: Any) -> str:
         """Make a memory what it was after an earlier ``change``; without one, restore an ended memory."""
-        raw = request.POST.get("change", "")
-        if not raw:
-            return self._do(request, memory_id, "back", lambda memory, now: self.kind.restore(
-                user=memory.user, memory_id=memory.pk, now=now
-            ))  # fmt: skip
-        if not (raw.isascii() and raw.isdecimal() and len(raw) <= 18):
-            raise Http404
-        return self._do(request, memory_id, "restored", lambda memory, now: self._restore(memory, int(raw), now))
-
-    def _restore(self, memory: Any, change_id: int, now: Any) -> None:
-        changes = Change.objects.filter(user=memory.user, kind=self.kind.change_kind, object_id=memory.pk)
-        change = changes.filter(pk=change_id).first()
+        if not given.get("change"):
+            restore_memory(self.kind.memory, user=memory.user, memory_id=memory.pk, now=now)
+            return "back"
+        changes = Change.objects.filter(user=memory.user, kind=self.kind.memory.change_kind, object_id=memory.pk)
+        change = changes.filter(pk=read_number(given["change"]) or 0).first()
         if change is None:
             raise Http404(_("This change does not exist."))
         if fields := list_restorable(change, memory, self.kind):
-            self.kind.update(user=memory.user, memory_id=memory.pk, changes=fields, now=now)
+            update_memory(self.kind.memory, user=memory.user, memory_id=memory.pk, changes=fields, now=now)
+        return "restored"
 
-    def undo_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        """Undo an operation that changed the memory, with all that it changed."""
-        operation = _read_id(request.POST.get("operation", ""))
+    def _undo(self, given: Any, memory: Any, now: Any) -> str:
+        operation = read_id(given.get("operation", ""))
+        mine = Change.objects.filter(user=memory.user, object_id=memory.pk)
+        if operation is None or not mine.filter(operation=operation).exists():
+            raise Http404(_("This change does not exist."))
+        undo_operation(user=memory.user, operation=operation, now=now)
+        return "undone"
 
-        def undo(memory: Any, now: Any) -> None:
-            mine = Change.objects.filter(user=memory.user, object_id=memory.pk, operation=operation)
-            if not mine.exists():
-                raise Http404(_("This change does not exist."))
-            undo_operation(user=memory.user, operation=operation, now=now)
-
-        return self._do(request, memory_id, "undone", undo)
-
-    def mute_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+    def _mute(self, given: Any, memory: Any, now: Any) -> str:
         """Mute a memory, or no longer (L10)."""
-        wanted = request.POST.get("muted", "")
-        if wanted not in ("yes", "no"):
+        if given.get("muted") not in ("yes", "no"):
             raise Http404
-        muted = wanted == "yes"
-        return self._do(request, memory_id, "muted" if muted else "unmuted", lambda memory, now: self.kind.mute(
-            user=memory.user, ids=[memory.pk], muted=muted, now=now
-        ))  # fmt: skip
+        muted = given["muted"] == "yes"
+        mute_memories(self.kind.memory, user=memory.user, ids=[memory.pk], muted=muted, now=now)
+        return "muted" if muted else "unmuted"
 
-    def remove_item_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+    def _remove_item(self, given: Any, memory: Any, now: Any) -> str:
         """Take one item, named by its place and its text, out of a list."""
-        raw = request.POST.get("index", "")
-        if self.kind is not LONG_TERM or not (raw.isascii() and raw.isdecimal() and len(raw) <= 6):
+        index = read_number(given.get("index"))
+        if self.kind is not LONG_TERM or index is None:
             raise Http404
-        text = request.POST.get("text", "").replace("\r\n", "\n")
-        return self._do(request, memory_id, "removed", lambda memory, now: remove_item(
-            user=memory.user, memory_id=memory.pk, index=int(raw), text=text, now=now
-        ))  # fmt: skip
+        text = given.get("text", "").replace("\r\n", "\n")
+        remove_item(user=memory.user, memory_id=memory.pk, index=index, text=text, now=now)
+        return "removed"
 
     def supersede_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Put another value, or content, in the place of an active memory; leads to the page of the new one."""
@@ -244,10 +369,8 @@ class DetailPages(EditingPages):
         if memory.status != Status.ACTIVE:
             raise PermissionDenied
         initial = self.editor.read(memory)
-        form = self.editor(
-            {**_for_form(initial), self.kind.text: request.POST.get(self.kind.text, "")}, initial=initial
-        )
-        problem = ""
+        typed = {name: ", ".join(value) if isinstance(value, list) else value for name, value in initial.items()}
+        form = self.editor({**typed, self.kind.text: request.POST.get(self.kind.text, "")}, initial=initial)
         if form.is_valid():
             try:
                 with collect_operations() as operations:
@@ -263,34 +386,22 @@ class DetailPages(EditingPages):
             problem = " ".join(str(reason) for reasons in form.errors.values() for reason in reasons)
         return self.render_detail(request, memory, problem=problem, status=UNPROCESSABLE)
 
-    def _do(self, request: HttpRequest, memory_id: UUID, done: str, act: Callable[[Any, Any], object]) -> HttpResponse:
-        """Do something to a memory and lead back to its page, which says so or why not."""
-        memory = self.find(request, memory_id)
-        try:
-            with collect_operations() as operations:
-                act(memory, timezone.now())
-        except JiyiError as error:
-            return self.render_detail(request, memory, problem=translate_reason(error.message), status=error.status)
-        return self.go_to(memory.pk, done=done, operations=operations)
-
-    # Deleting
-
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """GET: what goes, and where else the same stands (L6). POST: it is deleted for good, ``copies`` and all."""
-        memory = self.find(request, _read_id(object_id))
+        memory = self.find(request, read_id(object_id))
         if not self.has_delete_permission(request, memory):
             raise PermissionDenied
         if request.method == "POST":
             copies = request.POST.get("copies") == "yes"
-            self.kind.forget(user=memory.user, ids=[memory.pk], copies=copies, now=timezone.now())
+            delete_memories(self.kind.memory, user=memory.user, ids=[memory.pk], copies=copies, now=timezone.now())
             messages.success(request, _("The memory was deleted."))
             return redirect("admin:memories_changelist")
         copies_found = list_copies(memory.user, [memory]) if self.kind is LONG_TERM else []
         history = _list_earlier(load_chain(memory, self.kind), memory)
         context = {**self.frame(request, memory), "copies": copies_found, "history": history}
-        return TemplateResponse(request, "panel/detail/delete.html", context)
+        return show_page(request, "panel/detail/delete.html", **context)
 
     # Merging
 
@@ -302,30 +413,21 @@ class DetailPages(EditingPages):
         memory = self.find(request, memory_id)
         if memory.status != Status.ACTIVE:
             raise PermissionDenied
-        chosen = request.POST.get("with", "")
-        if chosen:
-            return self._merge_with(request, memory, self._find_other(memory, chosen))
+        # Another active memory of the same person, whoever asks.
+        others = self.kind.memory.active(memory.user).exclude(pk=memory.pk)
+        if chosen := request.POST.get("with", ""):
+            other = others.select_related("user").filter(pk=read_id(chosen)).first()
+            if other is None:
+                raise Http404
+            return self._merge_with(request, memory, other)
         typed = request.POST.get("q", "").strip()[:1_000]
-        rows = self._search(memory, typed) if typed else self._suggest(memory)
+        if typed:
+            found = self.kind.memory.search(others, typed).order_by(f"-{self.kind.memory.made_at}")
+            rows = read_rows(self.kind, list(found.values_list("pk", flat=True)[:FOUND]), ListQuery(q=typed))
+        else:
+            rows = self._suggest(memory)
         context = {**self.frame(request, memory), "rows": rows, "typed": typed}
-        return TemplateResponse(request, "panel/detail/merge.html", context)
-
-    def _find_other(self, memory: Any, chosen: str) -> Any:
-        """Another active memory of the same person, whoever asks."""
-        try:
-            other_id = UUID(chosen)
-        except ValueError:
-            raise Http404 from None
-        others = self.kind.model.objects.filter(user=memory.user, status=Status.ACTIVE).exclude(pk=memory.pk)
-        other = others.select_related("user").defer(*self.kind.derived).filter(pk=other_id).first()
-        if other is None:
-            raise Http404
-        return other
-
-    def _search(self, memory: Any, typed: str) -> list[Row]:
-        others = self.kind.model.objects.filter(user=memory.user, status=Status.ACTIVE).exclude(pk=memory.pk)
-        found = self.kind.search(others, typed).order_by(f"-{self.kind.made_at}").values_list("pk", flat=True)[:FOUND]
-        return read_rows(self.kind, list(found), ListQuery(q=typed))
+        return show_page(request, "panel/detail/merge.html", **context)
 
     def _suggest(self, memory: Any) -> list[Row]:
         """What retrieval finds near to the memory itself; that counts as no use (L4)."""
@@ -336,18 +438,14 @@ class DetailPages(EditingPages):
         return read_rows(self.kind, ids, ListQuery())
 
     def _merge_with(self, request: HttpRequest, memory: Any, other: Any) -> HttpResponse:
-        problem = ""
+        problem, is_long_term = "", self.kind is LONG_TERM
         typed = request.POST["text"].replace("\r\n", "\n") if "text" in request.POST else None
         if typed is not None:
             try:
+                text = read_value(typed) if is_long_term else typed
+                both = {"kept_id": memory.pk, "merged_id": other.pk}
                 with collect_operations() as operations:
-                    self.kind.merge(
-                        read_value(typed) if self.kind is LONG_TERM else typed,
-                        user=memory.user,
-                        kept_id=memory.pk,
-                        merged_id=other.pk,
-                        now=timezone.now(),
-                    )
+                    merge_memories(self.kind.memory, user=memory.user, **both, text=text, now=timezone.now())
             except JiyiError as error:
                 problem = translate_reason(error.message)
             except NotJson as error:
@@ -355,8 +453,8 @@ class DetailPages(EditingPages):
             else:
                 return self.go_to(memory.pk, done="merged", operations=operations)
         kept, merged = getattr(memory, self.kind.text), getattr(other, self.kind.text)
-        combined = self.kind.combine(kept, merged)
-        write = write_value if self.kind is LONG_TERM else str
+        combined = combine_texts(self.kind.memory, kept, merged)
+        write = write_value if is_long_term else str
         context = {
             **self.frame(request, memory),
             "other": other,
@@ -366,35 +464,31 @@ class DetailPages(EditingPages):
             "problem": problem,
         }
         status = UNPROCESSABLE if problem else 200
-        return TemplateResponse(request, "panel/detail/merge_preview.html", context, status=status)
+        return show_page(request, "panel/detail/merge_preview.html", status=status, **context)
 
 
-def _list_earlier(chain: Sequence[Row], memory: Any) -> list[UUID]:
-    """The memories that one took the place of, from its chain."""
+def _tell_outcome(outcome: Any) -> str:
+    if outcome is Action.SUPERSEDED:
+        return _("Saved. It replaces the previous value of this key.")
+    if outcome is Action.REFRESHED or outcome is False:
+        return _("This memory already exists.")
+    return _("Saved.")
+
+
+def _list_earlier(chain: list[Row], memory: Any) -> list[UUID]:
     ids = [row.memory.pk for row in chain]
     return ids[ids.index(memory.pk) + 1 :] if ids else []
 
 
-def _read_id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise Http404(_("This memory does not exist.")) from None
-
-
-def _for_form(initial: Any) -> dict[str, Any]:
-    return {name: ", ".join(value) if isinstance(value, list) else value for name, value in initial.items()}
-
-
 @admin.register(LongTermMemory)
-class LongTermMemoryAdmin(DetailPages):
+class LongTermMemoryAdmin(MemoryAdmin):
     """What is known of people, by key."""
 
     kind = LONG_TERM
 
 
 @admin.register(AtomicMemory)
-class AtomicMemoryAdmin(DetailPages):
+class AtomicMemoryAdmin(MemoryAdmin):
     """What happened, and what was said, sentence by sentence."""
 
     kind = ATOMIC

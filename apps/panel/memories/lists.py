@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.db.models import QuerySet
 from django.http import (
@@ -34,8 +33,9 @@ from django.views.decorators.http import require_POST
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
 from apps.memory.changes.records import collect_operations
-from apps.memory.deletion import list_copies
-from apps.memory.lifecycle import set_category
+from apps.memory.deletion import delete_all_memories, delete_memories, list_copies
+from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.lifecycle import mute_memories, set_category
 from apps.memory.models import Category, Change, Status
 from apps.panel.memories.kinds import BOTH, CHANGEABLE, LONG_TERM, MemoryKind, list_choices, list_sorts
 from apps.panel.memories.query import (
@@ -50,10 +50,11 @@ from apps.panel.memories.query import (
     read_query,
     read_selection,
 )
-from apps.panel.memories.rows import Page, Part, Row, count_choices, read_first, read_page, sum_choices
+from apps.panel.memories.rows import Part, Row, count_choices, read_first, read_page, sum_choices
 from apps.panel.owned import sees_everybody
-from apps.panel.pages import UNPROCESSABLE, is_partial, with_toast
+from apps.panel.pages import UNPROCESSABLE, is_partial, show_page, with_toast
 from apps.panel.refusals import translate_reason
+from apps.panel.texts import read_id, read_number
 from apps.panel.transfer import download_memories
 
 LOOK_COOKIE = "panel_look"
@@ -98,18 +99,15 @@ def include_memories(site: AdminSite) -> URLResolver:
 
 
 def read_list(request: HttpRequest) -> ListQuery:
-    """Return what the list is to show to who asks."""
     return read_query(request.GET, staff=sees_everybody(request))
 
 
 def list_owned(request: HttpRequest, kind: MemoryKind) -> QuerySet[Any]:
-    """Return the memories of a kind that who asks may see, without what only search reads."""
-    memories: QuerySet[Any] = kind.model.objects.defer(*kind.derived)
+    memories: QuerySet[Any] = kind.model.objects.defer(*kind.memory.derived)
     return memories if sees_everybody(request) else memories.filter(user=request.user.pk)
 
 
 def row_context(request: HttpRequest, query: ListQuery) -> dict[str, Any]:
-    """Return what the templates of the list and its rows need."""
     staff = sees_everybody(request)
     return {
         "has_long_term": LONG_TERM in query.kinds,
@@ -123,7 +121,6 @@ def row_context(request: HttpRequest, query: ListQuery) -> dict[str, Any]:
 
 
 def find_owner(query: ListQuery) -> User | None:
-    """Return the person whom the list is narrowed to."""
     return User.objects.filter(pk=int(query.user)).first() if query.user else None
 
 
@@ -151,7 +148,10 @@ def list_view(request: HttpRequest) -> HttpResponse:
         "groups": [list_kinds(query, counts), *list_groups(query, own)],
         "active": list_active(query, owner),
         "orders": list_orders(query),
-        "links": list_page_links(query, page),
+        "links": [
+            {"number": number, "url": query.encode(page=number) if number else "", "on": number == page.number}
+            for number in page.list_numbers()
+        ],
         "anything": any(row["count"] for row in own),
         "owner_for_clearing": owner if sees_everybody(request) else request.user,
         "category_choices": Category.choices,
@@ -165,9 +165,7 @@ def list_view(request: HttpRequest) -> HttpResponse:
     }  # fmt: skip
     if is_partial(request):
         return TemplateResponse(request, "panel/memories/page.html", context)
-    request.current_app = admin.site.name
-    frame = {**admin.site.each_context(request), "title": _("Memories")}
-    return TemplateResponse(request, "panel/memories/list.html", {**frame, **context})
+    return show_page(request, "panel/memories/list.html", title=_("Memories"), **context)
 
 
 def news_view(request: HttpRequest) -> HttpResponse:
@@ -176,9 +174,8 @@ def news_view(request: HttpRequest) -> HttpResponse:
     Writers of one person's memories take turns, so their changes are visible in the order of their IDs.
     """
     query = read_list(request)
-    after = request.GET.get("after", "")
-    since = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else 0
-    kinds = [kind.change_kind for kind in query.kinds]
+    since = read_number(request.GET.get("after")) or 0
+    kinds = [kind.memory.change_kind for kind in query.kinds]
     changes = _list_changes(request, query).filter(id__gt=since, kind__in=kinds)
     found = list(changes.order_by("id").values_list("id", "object_id")[: MAX_NEWS + 1])
     ids = list(dict.fromkeys(object_id for _id, object_id in found))
@@ -217,20 +214,12 @@ def _list_changes(request: HttpRequest, query: ListQuery) -> QuerySet[Change]:
 
 def list_kinds(query: ListQuery, counts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the chips of the kinds, each with as much of the other filters as its memories have."""
-    names = [*((kind.name, kind.model._meta.verbose_name_plural) for kind in BOTH), ("", _("all"))]
     choices = []
-    for name, label in names:
+    for name, label in (*((kind.name, kind.model._meta.verbose_name_plural) for kind in BOTH), ("", _("all"))):
         there = read_query({**asdict(query), "kind": name}, staff=True)
         own = [row for row in counts if name in (row["kind"], "")]
-        choices.append(
-            {
-                "label": label,
-                "name": name or ALL,
-                "url": there.encode(),
-                "on": query.kind == name,
-                "count": sum(sum_choices(own, there).values()) if query.counts_everything else None,
-            }
-        )
+        count = sum(sum_choices(own, there).values()) if query.counts_everything else None
+        choices.append(_make_chip(label, name or ALL, there.encode(), on=query.kind == name, count=count))
     return {"title": _("Kind"), "name": "kind", "choices": choices}
 
 
@@ -240,57 +229,48 @@ def list_groups(query: ListQuery, counts: list[dict[str, Any]]) -> list[dict[str
     groups = []
     for name in list_choices(query.kinds):
         sums = sum_choices(counts, query, of=name)
-        wanted = getattr(query, name)
-        everything = ALL if name == "status" else ""
-        choices = [
-            {
-                "label": label,
-                "name": value,
-                "url": query.encode(**{name: everything if wanted == value else value}),
-                "on": wanted == value,
-                "count": sums.get(value, 0) if query.counts_everything else None,
-            }
-            for value, label in CHOICES[name].choices
-        ]
-        if name == "status":
-            total = sum(sums.values()) if query.counts_everything else None
-            choices.append(
-                {"label": _("all"), "name": ALL, "url": query.encode(status=ALL), "on": wanted == ALL, "count": total}
-            )
+        values = [*CHOICES[name].choices, *([(ALL, _("all"))] if name == "status" else [])]
+        sums[ALL] = sum(sums.values())
+        choices = []
+        for value, label in values:
+            on = getattr(query, name) == value
+            # Chosen again, it narrows the list no more.
+            there = value if not on or value == ALL else ALL if name == "status" else ""
+            count = sums.get(value, 0) if query.counts_everything else None
+            choices.append(_make_chip(label, value, query.encode(**{name: there}), on=on, count=count))
         groups.append({"title": titles[name], "name": name, "choices": choices})
-
-    def toggle(name: str, value: str, label: str) -> dict[str, Any]:
-        on = getattr(query, name) == value
-        return {"label": label, "name": value if name == "days" else name, "on": on, "count": None,
-                "url": query.encode(**{name: "" if on else value})}  # fmt: skip
-
-    ages = [toggle("days", days, label) for days, label in list_ages().items()]
+    ages = [
+        _make_chip(label, days, query.encode(days="" if query.days == days else days), on=query.days == days)
+        for days, label in list_ages().items()
+    ]
+    is_muted = query.muted == "yes"
+    muted = _make_chip(_("muted"), "muted", query.encode(muted="" if is_muted else "yes"), on=is_muted)
     groups.append({"title": _("Added"), "name": "days", "choices": ages})
-    groups.append({"title": _("Recall"), "name": "muted", "choices": [toggle("muted", "yes", _("muted"))]})
+    groups.append({"title": _("Recall"), "name": "muted", "choices": [muted]})
     return groups
 
 
+def _make_chip(label: Any, name: str, url: str, *, on: bool, count: int | None = None) -> dict[str, Any]:
+    return {"label": label, "name": name, "url": url, "on": on, "count": count}
+
+
 def list_ages() -> dict[str, str]:
-    """Return the names of `AGES`."""
     return dict(zip(AGES, (_("last 24 hours"), _("last 7 days"), _("last 30 days"), _("last 12 months")), strict=True))
 
 
 def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
     """Return what narrows the list now, each with the address of the list without it."""
-    found = [("q", f"“{query.q}”"), ("tag", f"#{query.tag}")] if query.q or query.tag else []
     labels = {name: dict(choices.choices) for name, choices in CHOICES.items()} | {"days": list_ages()}
-    found += [(name, str(labels[name][getattr(query, name)])) for name in ("category", "source", "days")
-              if getattr(query, name)]  # fmt: skip
-    if query.muted:
-        found.append(("muted", _("muted") if query.muted == "yes" else _("not muted")))
+    found = {"q": f"“{query.q}”", "tag": f"#{query.tag}"}
+    found |= {name: str(labels[name].get(getattr(query, name), "")) for name in ("category", "source", "days")}
+    found["muted"] = _("muted") if query.muted == "yes" else _("not muted")
     if query.status not in (Status.ACTIVE, ALL):
-        found.append(("status", str(labels["status"][query.status])))
-    if query.user:
-        found.append(("user", owner.get_username() if owner else _("unknown user")))
+        found["status"] = str(labels["status"][query.status])
+    found["user"] = owner.get_username() if owner else _("unknown user")
     plain = ListQuery()
     return [
         {"label": label, "url": query.encode(**{name: getattr(plain, name)})}
-        for name, label in found
+        for name, label in found.items()
         if getattr(query, name)
     ]
 
@@ -309,27 +289,17 @@ def list_orders(query: ListQuery) -> list[dict[str, Any]]:
     }
     orders = []
     for name in list_sorts(query.kinds):
-        on = query.sort.removeprefix("-") == name
         usual, turned = (name, f"-{name}") if name == "key" else (f"-{name}", name)
-        following = turned if on and query.sort == usual else usual
         orders.append(
             {
                 "name": name,
                 "label": titles[name],
-                "on": on,
+                "on": query.sort in (usual, turned),
                 "down": query.sort.startswith("-"),
-                "url": query.encode(sort=following),
+                "url": query.encode(sort=turned if query.sort == usual else usual),
             }
         )
     return orders
-
-
-def list_page_links(query: ListQuery, page: Page) -> list[dict[str, Any]]:
-    """Return the pages to go to; without an address for what is left out between them."""
-    return [
-        {"number": number, "url": query.encode(page=number) if number else "", "on": number == page.number}
-        for number in page.list_numbers()
-    ]
 
 
 # What is done with many at once
@@ -362,7 +332,6 @@ class Bulk:
     copies: bool
 
     def pick(self, kind: MemoryKind) -> QuerySet[Any]:
-        """Return the selected memories of a kind."""
         return self.selection.pick(list_owned(self.request, kind), self.query, kind, now=timezone.now())
 
     def pick_concerned(self, kind: MemoryKind) -> QuerySet[Any]:
@@ -411,16 +380,17 @@ class Bulk:
 
     def _deal_with(self, user: User, ids: list[UUID], kind: MemoryKind, progress: Progress, *, now: datetime) -> None:
         if self.action == "delete":
-            progress.done += kind.forget(user=user, ids=ids, copies=self.copies, now=now)
+            progress.done += delete_memories(kind.memory, user=user, ids=ids, copies=self.copies, now=now).deleted
         elif self.action == "category":
             progress.done += set_category(user=user, ids=ids, category=self.value, now=now)
         elif self.action in ("mute", "unmute"):
-            progress.done += kind.mute(user=user, ids=ids, muted=self.action == "mute", now=now)
+            muted = self.action == "mute"
+            progress.done += mute_memories(kind.memory, user=user, ids=ids, muted=muted, now=now)
         else:
-            decide = kind.accept if self.action == "accept" else kind.reject
+            decide = accept_memory if self.action == "accept" else reject_memory
             for memory_id in ids:
                 try:
-                    decide(user=user, memory_id=memory_id, now=now)
+                    decide(kind.memory, user=user, memory_id=memory_id, now=now)
                     progress.done += 1
                 except JiyiError as error:  # decided by somebody else meanwhile, or gone
                     progress.failed += 1
@@ -451,7 +421,7 @@ def bulk_view(request: HttpRequest) -> HttpResponseBase:
         "copies_too": bulk.copies,
         "progress": progress,
         "operations": ",".join(map(str, progress.operations)),
-        "total": max(_read_number(request, "total"), progress.done),
+        "total": max(read_number(request.POST.get("total")) or 0, progress.done),
     }
     return TemplateResponse(request, "panel/memories/progress.html", context)
 
@@ -518,7 +488,7 @@ def clear_view(request: HttpRequest) -> HttpResponse:
     typed = request.POST.get("name", "").strip()
     if request.method == "POST" and typed == owner.get_username():
         now = timezone.now()
-        count = sum(kind.forget_all(user=owner, now=now) for kind in query.kinds)
+        count = sum(delete_all_memories(kind.memory, user=owner, now=now) for kind in query.kinds)
         text = ngettext("%(count)s memory was deleted.", "%(count)s memories were deleted.", count)
         return with_toast(HttpResponse(status=204), text % {"count": count}, reload=True, close=True)
     context = {
@@ -533,21 +503,13 @@ def clear_view(request: HttpRequest) -> HttpResponse:
 
 
 def _read_progress(request: HttpRequest, *, stages: int) -> Progress:
-    operations = [part for part in request.POST.get("operations", "").split(",") if part]
-    try:
-        after = str(UUID(request.POST["after"])) if request.POST.get("after") else ""
-        return Progress(
-            done=_read_number(request, "done"),
-            failed=_read_number(request, "failed"),
-            stage=min(_read_number(request, "stage"), stages - 1),
-            after=after,
-            operations=[UUID(operation) for operation in operations],
-            reason=request.POST.get("reason", ""),
-        )
-    except ValueError:
-        return Progress()
-
-
-def _read_number(request: HttpRequest, name: str) -> int:
-    text = request.POST.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else 0
+    given = request.POST
+    after = read_id(given.get("after"))
+    return Progress(
+        done=read_number(given.get("done")) or 0,
+        failed=read_number(given.get("failed")) or 0,
+        stage=min(read_number(given.get("stage")) or 0, stages - 1),
+        after=str(after or ""),
+        operations=list(filter(None, map(read_id, given.get("operations", "").split(",")))),
+        reason=given.get("reason", ""),
+    )

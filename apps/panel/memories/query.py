@@ -17,6 +17,7 @@ from django.utils.dateparse import parse_datetime
 from apps.core.text.clean import clean_text
 from apps.memory.models import Category, Source, Status
 from apps.panel.memories.kinds import BOTH, KINDS, MemoryKind, list_choices, list_sorts
+from apps.panel.texts import read_id, read_number
 
 ALL = "all"
 MAX_WORDS_CHARACTERS = 1_000
@@ -50,7 +51,6 @@ class ListQuery:
 
     @property
     def kinds(self) -> tuple[MemoryKind, ...]:
-        """The kinds of memories that the list is of."""
         return (KINDS[self.kind],) if self.kind else BOTH
 
     @property
@@ -85,12 +85,11 @@ def read_query(parameters: Mapping[str, str], *, staff: bool) -> ListQuery:
         found["muted"] = given["muted"]
     if given["days"] in AGES:
         found["days"] = given["days"]
-    if staff and _is_id(given["user"]):
+    if staff and read_number(given["user"]) is not None:
         found["user"] = given["user"]
     if given["sort"].removeprefix("-") in list_sorts(kinds):
         found["sort"] = given["sort"]
-    if _is_id(given["page"]):
-        found["page"] = max(1, int(given["page"]))
+    found["page"] = read_number(given["page"]) or 1
     return ListQuery(**found)
 
 
@@ -100,10 +99,6 @@ _OTHERWISE = {"user": "user__id__exact", **{name: f"{name}__exact" for name in C
 
 def _read(parameters: Mapping[str, str], name: str) -> str:
     return str(parameters.get(name) or parameters.get(_OTHERWISE.get(name, ""), ""))
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
 def narrow(
@@ -121,13 +116,13 @@ def narrow(
         if wanted and wanted != ALL:
             chosen = chosen.filter(**{name: wanted})
     if query.days:
-        chosen = chosen.filter(**{f"{kind.made_at}__gte": now - AGES[query.days]})
+        chosen = chosen.filter(**{f"{kind.memory.made_at}__gte": now - AGES[query.days]})
     if query.muted:
         chosen = chosen.filter(muted=query.muted == "yes")
     if query.tag:
         chosen = chosen.filter(tags__contains=[query.tag])
     if query.q:
-        chosen = kind.search(chosen, query.q, by_index=by_index)
+        chosen = kind.memory.search(chosen, query.q, by_index=by_index)
     return chosen.order_by(*_order(query, kind))
 
 
@@ -148,7 +143,6 @@ def knows_words(parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQu
 
 
 def narrow_owner(memories: QuerySet[Any], query: ListQuery) -> QuerySet[Any]:
-    """Return those of the person whom the list is about, if it is about one."""
     return memories.filter(user_id=int(query.user)) if query.user else memories
 
 
@@ -179,7 +173,7 @@ class Selection:
         if self.until is None:
             return memories.filter(pk__in=self.ids)
         return narrow(memories, query, kind, now=now, by_index=self.by_index).filter(
-            **{f"{kind.made_at}__lte": self.until}
+            **{f"{kind.memory.made_at}__lte": self.until}
         )
 
     def settle(
@@ -208,10 +202,5 @@ def read_selection(request: HttpRequest, *, now: datetime) -> Selection:
             until = None
         by_index = {"1": True, "0": False}.get(request.POST.get("by_index", ""))
         return Selection(until=min(until, now) if until is not None and until.tzinfo else now, by_index=by_index)
-    ids = []
-    for text in request.POST.getlist("selected"):
-        try:
-            ids.append(UUID(text))
-        except ValueError:
-            continue
+    ids = filter(None, map(read_id, request.POST.getlist("selected")))
     return Selection(ids=tuple(dict.fromkeys(ids)))

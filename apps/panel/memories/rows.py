@@ -58,7 +58,6 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What to call it in a sentence."""
         return str(self.memory.key) if self.is_long_term else Truncator(self.memory.shown).chars(40)
 
     @property
@@ -172,7 +171,7 @@ def read_rows(kind: MemoryKind, ids: Sequence[UUID], query: ListQuery) -> list[R
     if not ids:
         return []
     text = "(%(expressions)s #>> '{}')" if kind is LONG_TERM else "%(expressions)s"
-    rows = kind.model.objects.select_related("user").defer(*kind.derived, kind.text)
+    rows = kind.model.objects.select_related("user").defer(*kind.memory.derived, kind.text)
     rows = rows.annotate(
         shown=Func(F(kind.text), template=f"left({text}, {SHOWN_CHARACTERS})", output_field=TextField()),
         length=Func(F(kind.text), template=f"length({text})", output_field=IntegerField()),
@@ -198,5 +197,5 @@ def _make_row(memory: Any, kind: MemoryKind, needles: Sequence[str]) -> Row:
         more=max(len(items) - SHOWN_ITEMS, 0),
         is_cut=is_cut,
         changeable=memory.status in CHANGEABLE,
-        made_at=getattr(memory, kind.made_at),
+        made_at=getattr(memory, kind.memory.made_at),
     )

@@ -11,24 +11,23 @@ from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Left
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from apps.chat.models import Turn
 from apps.conversations.models import Message
+from apps.core.db import fetch_rows
 from apps.core.text.clean import readable_text
-from apps.core.text.keywords import extract_keywords, stem
 from apps.core.words import Component
 from apps.doors.models import PastImport
 from apps.memory.models import Change, Status
+from apps.panel.changes import Line, list_lines
 from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
 from apps.panel.memories.query import ListQuery
 from apps.panel.memories.rows import Row, read_rows
-from apps.panel.texts import split_found
-from apps.panel.words import FIELD_LABELS, TEXT_FIELDS, TIME_FIELDS, list_kept, show_field
+from apps.panel.texts import list_keywords, split_found
+from apps.panel.words import list_kept
 
 # The newest that are looked at; a memory that is used more often is used all the time.
 MAX_TURNS = 5_000
@@ -37,14 +36,20 @@ PER_PAGE = 10
 WEEKS = 26
 SNIPPET_CHARACTERS = 160
 
-# First all of them, by the index of memories_used: PostgreSQL would rather walk through the person's turns by time.
+# When turns had any of some memories in their prompts, newest first. First all of them, by the index of memories_used:
+# PostgreSQL would rather walk through the person's turns by time.
 _FIND = """
 WITH used AS MATERIALIZED (
     SELECT assistant_message_id, created_at FROM turn
-    WHERE user_id = %(user)s AND memories_used @> %(memory)s::jsonb
+    WHERE user_id = %(user)s AND memories_used @> ANY (%(memories)s::jsonb[])
 )
 SELECT assistant_message_id, created_at FROM used ORDER BY created_at DESC, assistant_message_id LIMIT %(limit)s
 """
+
+
+def _find_turns(memory: Any, versions: Sequence[UUID], *, limit: int) -> list[tuple[UUID, datetime]]:
+    used = [json.dumps([{"id": str(version)}]) for version in versions]
+    return fetch_rows(_FIND, {"user": memory.user_id, "memories": used, "limit": limit})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +84,10 @@ class Uses:
     is_more: bool
     weeks: Sequence[Week]
 
-    @property
-    def next_page(self) -> int:
-        return self.page + 1
-
 
 def load_uses(memory: Any, *, page: int, now: datetime) -> Uses:
     """Return one page of a memory's uses, newest first, and the chart of the last half year. Two queries."""
-    values = {"user": memory.user_id, "memory": json.dumps([{"id": str(memory.pk)}]), "limit": MAX_TURNS + 1}
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND, values)
-        found = cursor.fetchall()
+    found = _find_turns(memory, [memory.pk], limit=MAX_TURNS + 1)
     start = (page - 1) * PER_PAGE
     shown = [turn_id for turn_id, _time in found[start : start + PER_PAGE]]
     return Uses(
@@ -137,13 +135,6 @@ def count_weeks(times: Sequence[datetime], *, now: datetime) -> list[Week]:
     return [Week(starts=start, count=count, share=count / most) for start, count in counts.items()]
 
 
-_USES = """
-SELECT created_at FROM turn
-WHERE user_id = %(user)s AND memories_used @> ANY (%(versions)s::jsonb[])
-ORDER BY created_at DESC LIMIT %(limit)s
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class ListItem:
     """An item of a list. ``source``: the change that added it, None where that is not recorded.
@@ -168,7 +159,7 @@ def load_list_items(memory: Any, *, earlier: Collection[UUID]) -> list[ListItem]
     versions = [memory.pk, *earlier]
     texts = [readable_text(item) for item in memory.value]
     sources = _find_sources(memory, versions)
-    times = _list_uses(memory, versions)
+    times = sorted(time for _turn, time in _find_turns(memory, versions, limit=MAX_TURNS))
     messages = {source.message_id for source in sources.values() if source.message_id}
     turns = Turn.objects.filter(user=memory.user_id, user_message__in=messages)
     turn_ids: dict[UUID | None, UUID] = dict(turns.values_list("user_message", "pk"))
@@ -200,25 +191,15 @@ def _find_sources(memory: Any, versions: Sequence[UUID]) -> dict[str, Change]:
     return sources
 
 
-def _list_uses(memory: Any, versions: Sequence[UUID]) -> list[datetime]:
-    """When turns used the memory or one that it took the place of, the newest `MAX_TURNS`, in order."""
-    used = [json.dumps([{"id": str(version)}]) for version in versions]
-    with connection.cursor() as cursor:
-        cursor.execute(_USES, {"user": memory.user_id, "versions": used, "limit": MAX_TURNS})
-        return sorted(time for (time,) in cursor.fetchall())
-
-
 LINES_AROUND = 2
 LINE_CHARACTERS = 400
 SOURCE_CHARACTERS = 4_000
 MAX_STEPS = 50
 MAX_CHAIN = 20
 
-_MAX_WORDS = 30
-
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SaidLine:
     """A message near the one that the memory came from, or that one, with the words that the memory took up."""
 
     role: str
@@ -234,7 +215,7 @@ class Origin:
     """The conversation that a memory came from. ``turn_id``: the turn of the message, if it was answered."""
 
     session_id: UUID
-    lines: Sequence[Line]
+    lines: Sequence[SaidLine]
     turn_id: UUID | None
 
 
@@ -247,8 +228,7 @@ def load_origin(memory: Any, kind: MemoryKind) -> Origin | None:
     session_id, position = place
     near = mine.filter(session=session_id, position__range=(position - LINES_AROUND, position + LINES_AROUND))
     rows = near.order_by("position").annotate(shown=Left("content", SOURCE_CHARACTERS + 1)).defer("content")
-    words = extract_keywords(kind.tell(memory)[:SOURCE_CHARACTERS], limit=_MAX_WORDS)
-    needles = sorted({*words, *map(stem, words)}, key=lambda word: (-len(word), word))
+    needles = list_keywords(kind.tell(memory)[:SOURCE_CHARACTERS])
     turns = Turn.objects.filter(Q(user_message=memory.message_id) | Q(assistant_message=memory.message_id))
     return Origin(
         session_id=session_id,
@@ -257,10 +237,10 @@ def load_origin(memory: Any, kind: MemoryKind) -> Origin | None:
     )
 
 
-def _make_line(row: Any, needles: Sequence[str], *, is_source: bool) -> Line:
+def _make_line(row: Any, needles: Sequence[str], *, is_source: bool) -> SaidLine:
     limit = SOURCE_CHARACTERS if is_source else LINE_CHARACTERS
     shown = row.shown[:limit]
-    return Line(
+    return SaidLine(
         role=row.role,
         role_name=row.get_role_display(),
         time=row.create_time,
@@ -271,23 +251,11 @@ def _make_line(row: Any, needles: Sequence[str], *, is_source: bool) -> Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """What a change did to one field. ``link``: the memory that it names, where the field is one."""
-
-    label: Any
-    before: Any
-    after: Any
-    is_text: bool
-    before_link: str = ""
-    after_link: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """One change. ``can_restore``: its outcome can be made the state of the memory again."""
 
     change: Change
-    differences: Sequence[Difference]
+    lines: Sequence[Line]
     is_latest: bool
     can_restore: bool
 
@@ -302,7 +270,7 @@ class History:
 
 def load_history(memory: Any, kind: MemoryKind) -> History:
     """Return the history of a memory: who, when, what. One query."""
-    changes = Change.objects.filter(user=memory.user_id, kind=kind.change_kind, object_id=memory.pk)
+    changes = Change.objects.filter(user=memory.user_id, kind=kind.memory.change_kind, object_id=memory.pk)
     found = list(changes.select_related("actor").order_by("-id")[: MAX_STEPS + 1])
     return History(
         steps=[_make_step(change, memory, kind, is_latest=change is found[0]) for change in found[:MAX_STEPS]],
@@ -321,44 +289,19 @@ def find_import(memory: Any, history: History) -> UUID | None:
 
 
 def _make_step(change: Change, memory: Any, kind: MemoryKind, *, is_latest: bool) -> Step:
-    before, after = change.before or {}, change.after or {}
-    # What a new memory has from the beginning is worth telling only where it says something.
-    names = after if change.before else (name for name in after if name in ("key", "value", "content", "category"))
     return Step(
         change=change,
-        differences=[
-            _make_difference(name, before.get(name), after[name], kind)
-            for name in names
-            if name in FIELD_LABELS and before.get(name) != after[name]
-        ],
+        lines=list(list_lines(change)),
         is_latest=is_latest,
         can_restore=memory.status in CHANGEABLE and bool(list_restorable(change, memory, kind)),
-    )
-
-
-def _make_difference(name: str, before: Any, after: Any, kind: MemoryKind) -> Difference:
-    is_link = name == "superseded_by"
-    return Difference(
-        label=FIELD_LABELS[name],
-        before=show_field(name, before),
-        after=show_field(name, after),
-        is_text=name in TEXT_FIELDS,
-        before_link=before if is_link and before else "",
-        after_link=after if is_link and after else "",
     )
 
 
 def list_restorable(change: Change, memory: Any, kind: MemoryKind) -> dict[str, Any]:
     """Return the fields, as the service takes them, in which the memory now is not what it was after a change."""
     after = change.after or {}
-    changes = {}
-    for name in kind.editable:
-        if name not in after:
-            continue
-        value = parse_datetime(after[name]) if name in TIME_FIELDS and after[name] else after[name]
-        if getattr(memory, name) != value:
-            changes[name] = value
-    return changes
+    then = {name: kind.memory.column(name).to_python(after[name]) for name in kind.memory.editable if name in after}
+    return {name: value for name, value in then.items() if getattr(memory, name) != value}
 
 
 _CHAIN = """
@@ -390,9 +333,7 @@ def load_chain(memory: Any, kind: MemoryKind) -> list[Row]:
     The memory is among them where there are any; else the list is empty. Two queries.
     """
     values = {"id": memory.pk, "user": memory.user_id, "successor": memory.superseded_by_id, "limit": MAX_CHAIN}
-    with connection.cursor() as cursor:
-        cursor.execute(_CHAIN.format(table=kind.model._meta.db_table), values)
-        found = cursor.fetchall()
+    found = fetch_rows(_CHAIN.format(table=kind.model._meta.db_table), values)
     if not found:
         return []
     later = [memory_id for memory_id, is_later in found if is_later]

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
@@ -16,7 +17,7 @@ from django.utils.translation import gettext as _
 from apps.core.times import list_ends
 from apps.core.words import find_emotion, word
 from apps.memory.models import Status
-from apps.panel.links import link_memory
+from apps.panel.links import link_memory, link_message
 from apps.panel.texts import shorten_same, word_difference
 from apps.panel.words import has_name, name_row, show_value
 
@@ -47,7 +48,6 @@ def days(start: datetime | None, end: datetime | None = None) -> SafeString | st
 
 
 def tell_age(time: datetime) -> str:
-    """How long ago a time was, in words."""
     now = timezone.now()
     if time > now:
         return date_format(timezone.localtime(time), "DATE_FORMAT")
@@ -95,16 +95,25 @@ register.filter("word", lambda name, kind: word(kind, name))
 register.simple_tag(link_memory, name="memory_url")
 
 
+def link_conversation(session: Any, message_id: Any = None) -> SafeString:
+    """A link to a conversation, by its title; with `message_id`, at that message."""
+    link = link_message(session.pk, message_id) or reverse("admin:conversations_session_change", args=[session.pk])
+    return format_html('<a href="{}" dir="auto">{}</a>', link, session.title or _("Untitled conversation"))
+
+
+def chip(words: Any, tone: str = "") -> SafeString:
+    """Words as a chip; ``tone``: its colour."""
+    return format_html('<span class="chip{}">{}</span>', f" chip--{tone}" if tone else "", words)
+
+
 @register.simple_tag
 def emotion_chip(name: str, category: str = "") -> SafeString:
-    """An emotion as a chip, in the colour of its category."""
     emotion = find_emotion(name, category)
-    return format_html('<span class="chip chip--{}">{}</span>', emotion.tone, emotion.title)
+    return chip(emotion.title, emotion.tone)
 
 
 @register.filter
 def status_word(name: str) -> str:
-    """The words for a memory's status."""
     return str(Status(name).label)
 
 

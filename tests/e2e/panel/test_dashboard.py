@@ -17,7 +17,7 @@ from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import Change, LongTermMemory
 from apps.profile.models import ProfileProposal
-from tests.panel.dashboard.test_overview import make_turns
+from tests.panel.test_overview import make_turns
 from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = pytest.mark.spec("M5", "M6", "M7")

@@ -60,6 +60,6 @@ def test_trying_and_comparing(open_panel: Callable[..., Page], inspect: Callable
     assert get_settings(mei).score_weights.confidence == 0.15
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="保存为我的设置").click()
-    expect(page.locator("[data-toast]")).to_contain_text("已保存")
+    expect(page.locator("#toasts .toast")).to_contain_text("已保存")
     assert (get_settings(mei).score_weights.confidence, get_settings(mei).score_weights.keyword) == (1.0, 0.0)
     assert set(LongTermMemory.objects.values_list("access_count", flat=True)) == {0}

@@ -14,7 +14,7 @@ from apps.memory.judge.known import list_known_memories
 from apps.memory.judge.types import Relation, Verdict
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
-from tests.panel.review.world import NOW, wait_atomic, wait_long_term, wait_profile
+from tests.panel.waiting import NOW, wait_atomic, wait_long_term, wait_profile
 
 pytestmark = pytest.mark.spec("M6")
 
@@ -59,7 +59,7 @@ def test_deciding_by_keyboard(
     expect(card).to_be_focused()
     inspect(page, "zh")
     page.keyboard.press("r")
-    expect(page.locator("[data-toast]")).to_contain_text("不会再次提议")
+    expect(page.locator("#toasts .toast")).to_contain_text("不会再次提议")
     expect(page.locator(".review-progress")).to_contain_text("还剩 3 条")
     expect(card).to_contain_text("note")
     page.keyboard.press("u")
@@ -75,7 +75,7 @@ def test_deciding_by_keyboard(
     inspect(page, "editor")
     value.fill("龙井，少放茶叶")
     value.press("Control+Enter")
-    expect(page.locator("[data-toast]")).to_contain_text("已接受")
+    expect(page.locator("#toasts .toast")).to_contain_text("已接受")
     drink = LongTermMemory.objects.get(id=waiting["drink"].id)
     assert (drink.status, drink.value) == ("active", "龙井，少放茶叶")
     page.keyboard.press("?")

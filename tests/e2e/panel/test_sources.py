@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.memory.models import LongTermMemory
-from tests.panel.sources.test_page import CLEAN, POISONED, poison, show
+from tests.panel.test_sources import CLEAN, POISONED, poison, show
 
 pytestmark = pytest.mark.spec("L7", "M6")
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps.accounts.models import EndUser, User
+from apps.accounts.models import User
 from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.conversations.models import Message, Session
 from apps.memory.models import LongTermMemory, Status
@@ -112,20 +112,3 @@ def test_the_page_of_an_end_user_leads_to_their_data(client: Client, shop: User)
     assert client.get(account).status_code == 200
     log_in(client, UserFactory.create())
     assert client.get(page).status_code == 302
-
-
-def test_nothing_is_changed_or_deleted_here(client: Client, shop: User) -> None:
-    (mei,) = serve(shop, "mei")
-    log_in(client, shop)
-    for name in ("change", "delete"):
-        address = reverse(f"admin:accounts_enduser_{name}", args=[mei.pk])
-        assert client.post(address, {"post": "yes", "username": "x"}).status_code == 403
-    assert client.get(reverse("admin:accounts_enduser_add")).status_code == 403
-    assert EndUser.objects.get(pk=mei.pk).username == "shop+mei"
-
-
-def test_the_list_of_accounts_names_service_and_external_id(client: Client, shop: User) -> None:
-    get_or_create_end_user(service=shop, external_id="小美 <b>")
-    log_in(client, UserFactory.create(is_staff=True))
-    text = client.get(reverse("admin:accounts_user_changelist")).content.decode()
-    assert "小美 &lt;b&gt;</bdi>" in text

@@ -128,11 +128,6 @@ def test_how_to_use_it_names_this_server_and_what_it_serves(client: Client, mei:
     assert 'base_url="http://testserver/v1"' in snippets["openai"]
 
 
-def test_only_doors_that_there_are_are_explained(client: Client, mei: User, settings: Any) -> None:
-    settings.ROOT_URLCONF = "tests.panel.accounts.urls_of_one_door"
-    assert [snippet.id for snippet in make(client).context["snippets"]] == ["curl", "mcp"]
-
-
 @pytest.mark.parametrize("is_service", [True, False])
 def test_what_is_copied_works(client: Client, mei: User, is_service: bool) -> None:
     """The command line as a shell reads it, the program as Python does, the configuration as JSON."""

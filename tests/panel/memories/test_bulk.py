@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -189,20 +188,6 @@ def test_what_was_made_together_is_found_by_one_query_however_much_it_is(log_in:
         lookups.append(lookup)
         assert not LongTermMemory.objects.filter(category="pattern").exists()
     assert len(lookups[0]) == len(lookups[1])
-
-
-@pytest.mark.spec("M4")
-def test_what_is_selected_is_exported(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    tea, city = remember(mei, "tea", {"种类": ["绿茶"]}), remember(mei, "city", "Berlin", category="pattern")
-    theirs = remember(UserFactory.create(), "theirs")
-
-    def read(response: Any) -> dict[str, Any]:
-        assert response["Content-Disposition"].startswith("attachment")
-        return {row["key"]: row["value"] for row in json.loads(b"".join(response.streaming_content))}
-
-    assert read(post(client, "export", tea, theirs)) == {"tea": {"种类": ["绿茶"]}}
-    assert read(post(client, "export", query="?category=pattern", all="1")) == {city.key: "Berlin"}
 
 
 @pytest.mark.spec("M7")

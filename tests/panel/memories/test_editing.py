@@ -21,7 +21,6 @@ pytestmark = pytest.mark.long_except(
     "test_the_editor_holds_the_memory_and_saves_only_what_changed",
     "test_what_is_wrong_stands_beside_its_field_and_nothing_changes",
     "test_adding_by_hand",
-    "test_nobody_reaches_into_somebody_elses_memories",
 )
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -174,19 +173,6 @@ def test_atomic_memories_are_edited_and_added(log_in: LogIn, mei: User) -> None:
     assert errors(client.post(f"{ATOMIC}add/", {"content": "x", "tags": "t" * 51})) == {
         "tags": ["Each tag must be text of 1 to 50 characters."]
     }
-
-
-@pytest.mark.spec("M7")
-def test_nobody_reaches_into_somebody_elses_memories(log_in: LogIn, mei: User) -> None:
-    theirs = remember(UserFactory.create())
-    change = Change.objects.get()
-    client = log_in(mei)
-    for part in ("edit", "row"):
-        assert client.get(f"{LIST}{theirs.id}/{part}/").status_code == 404
-    assert client.post(f"{LIST}{theirs.id}/edit/", form(theirs, value="广州")).status_code == 404
-    assert client.post("/admin/undo/", {"operations": str(change.operation)}).status_code == 404
-    theirs.refresh_from_db()
-    assert (theirs.value, theirs.status) == ("上海", "active")
 
 
 @pytest.mark.spec("L7")

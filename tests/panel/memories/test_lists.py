@@ -23,7 +23,6 @@ from tests.support.factories import UserFactory
 pytestmark = pytest.mark.long_except(
     "test_a_row_shows_everything_and_text_as_text",
     "test_people_see_their_own_and_staff_everybodys",
-    "test_news_are_ones_own",
 )
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -226,19 +225,6 @@ def test_news_tell_what_came_changed_and_went(log_in: LogIn, mei: User) -> None:
     delete_memories(LONG_TERM, user=mei, ids=[tea.id], now=NOW)
     assert read_news(client, later)[:2] == ([], [tea.id])
     assert read_news(client, cursor, q="cat")[0] == ["cat"]
-
-
-@pytest.mark.spec("M7")
-def test_news_are_ones_own(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    li = UserFactory.create()
-    remember(li, "theirs")
-    create_atomic_memory(user=mei, content="Something else happened.", now=NOW)
-    assert read_news(client, 0)[:2] == ([], [])
-    assert read_news(client, 0, user=str(li.pk))[:2] == ([], [])
-    log_in(UserFactory.create(is_staff=True))
-    assert read_news(client, 0)[0] == ["theirs"]
-    assert read_news(client, 0, user=str(mei.pk))[0] == []
 
 
 # Size

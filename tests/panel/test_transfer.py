@@ -16,9 +16,8 @@ from django.urls import reverse
 from apps.accounts.models import User
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, update_memory
-from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from apps.panel.transfer import download_memories
-from tests.support.factories import LongTermMemoryFactory, SessionFactory
+from apps.memory.models import Change, LongTermMemory
+from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = [
     pytest.mark.django_db,
@@ -26,7 +25,6 @@ pytestmark = [
     pytest.mark.long_except(
         "test_confirming_does_what_was_shown_and_offers_to_undo",
         "test_nothing_is_done_that_was_not_shown",
-        "test_nobody_else_imports_for_another",
     ),
 ]
 
@@ -82,22 +80,6 @@ def test_downloads_are_ones_own(client: Client, user: User) -> None:
     assert [memory["key"] for memory in download(client, what="long-term")] == ["城市"]
     assert [memory["content"] for memory in download(client, what="atomic", user=theirs.user.pk)] == ["用户住在北京。"]
     assert client.get(reverse("admin:transfer_download"), {"what": "passwords"}).status_code == 404
-
-
-@pytest.mark.django_db(transaction=True)
-def test_everything_can_be_downloaded(client: Client, user: User) -> None:
-    LongTermMemoryFactory(user=user, key="城市", value="北京")
-    everything = download(client, what="everything")
-    assert everything["user"]["username"] == "li"
-    assert everything["data"]["long_term_memory"][0]["value"] == "北京"
-
-
-def test_some_memories_as_a_file(user: User) -> None:
-    one, _other = LongTermMemoryFactory(user=user, key="a"), LongTermMemoryFactory(user=user, key="b")
-    assert [memory["key"] for memory in read(download_memories([LongTermMemory.objects.filter(pk=one.pk)]))] == ["a"]
-    atomic, _created = create_atomic_memory(user=user, content="c", now=NOW)
-    told = read(download_memories([AtomicMemory.objects.filter(pk=atomic.pk)]))
-    assert [memory["content"] for memory in told] == ["c"]
 
 
 def read(response: Any) -> Any:
@@ -220,13 +202,3 @@ def test_whose_memories_they_are_is_said_and_kept(client: Client, user: User, st
     memory = LongTermMemory.objects.get()
     assert memory.user == user
     assert Change.objects.get().actor == staff
-
-
-def test_nobody_else_imports_for_another(client: Client, user: User, staff: User) -> None:
-    session = SessionFactory(user=staff)
-    content = [row(session_id=str(session.pk))]
-    shown = send(client, "preview", content, user=staff.pk)
-    send(client, "confirm", content, user=staff.pk, plan=digest(shown))
-    memory = LongTermMemory.objects.get()
-    assert (memory.user, memory.session) == (user, None)
-    assert 'name="name"' not in client.get(reverse("admin:transfer")).content.decode()

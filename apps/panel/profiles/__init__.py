@@ -1,1 +1,0 @@
-"""The profile document: a page to read and edit, proposals from the assistant, and its versions."""
