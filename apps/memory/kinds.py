@@ -476,6 +476,17 @@ class AtomicKind(MemoryKind):
         return terms <= set(bm25_terms(state["content"]))
 
 
+def join_contents(first: str, second: str) -> str:
+    """Return what two contents say, one after the other; one of them where it says all that the other does."""
+    one, other = normalize_value(first), normalize_value(second)
+    if other in one:
+        return first
+    if one in other:
+        return second
+    between = "" if first.rstrip().endswith(("。", "！", "？")) else " "
+    return f"{first.rstrip()}{between}{second.lstrip()}"
+
+
 LONG_TERM, ATOMIC = LongTermKind(), AtomicKind()
 KINDS: tuple[MemoryKind, ...] = (LONG_TERM, ATOMIC)
 KINDS_BY_SLUG = {kind.slug: kind for kind in KINDS}

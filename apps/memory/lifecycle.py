@@ -23,7 +23,7 @@ from apps.core.text.clean import readable_text
 from apps.core.text.fold import normalize_value, spell_value
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.keyed import Mode, apply_mode, list_items
-from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind
+from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind, join_contents
 from apps.memory.locking import lock_all_memories, lock_memories, lock_name
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.tombstones import add_tombstones, clear_tombstones, digest_values
@@ -191,13 +191,7 @@ def combine_texts(kind: MemoryKind, kept: Any, merged: Any) -> Any:
         known = set(map(normalize_value, list_items(kept)))
         left = [item for item in list_items(merged) if normalize_value(item) not in known]
         return apply_mode(mode=Mode.ADD, current=kept, proposed=left) if left else kept
-    first, second = normalize_value(kept), normalize_value(merged)
-    if second in first:
-        return kept
-    if first in second:
-        return merged
-    between = "" if kept.rstrip().endswith(("。", "！", "？")) else " "
-    return f"{kept.rstrip()}{between}{merged.lstrip()}"
+    return join_contents(kept, merged)
 
 
 @transaction.atomic

@@ -26,7 +26,7 @@ from apps.memory.judge.types import (
     Verdict,
 )
 from apps.memory.keyed import Action, Decision, Mode, apply_mode
-from apps.memory.kinds import ATOMIC
+from apps.memory.kinds import ATOMIC, join_contents
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Source, Status
 from apps.memory.types import KindName
 from apps.memory.validation import MAX_TAG_CHARACTERS, MAX_TAGS, STATED_CONFIDENCE, Proposal, find_event_problem
@@ -242,11 +242,8 @@ class AtomicRecorder:
         first, second = row.content, statement.content
         if row.timestamp > statement.source.said_at:
             first, second = second, first
-        if normalize_value(first) in normalize_value(second):
-            return second
-        gap = "" if first.endswith(("。", "！", "？", "\n")) else " "
-        joined = f"{first}{gap}{second}"
-        return joined if len(joined) <= self._max_length else None
+        joined = join_contents(first, second)
+        return joined if joined in (first, second) or len(joined) <= self._max_length else None
 
 
 def _clean_tags(tags: Sequence[str]) -> list[str]:

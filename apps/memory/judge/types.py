@@ -2,7 +2,7 @@
 
 A judge compares new statements with the memories it is shown, by number, and says of each statement whether it is new,
 known already, a refinement, or the end of something. The connected model writes its verdicts into its extraction
-answer. What a verdict may do without its owner's consent is decided by `guards`, never by the judge.
+answer. What a verdict may do without its owner's consent is decided in `verdicts`, never by the judge.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Recording what a judge made of a message, across atomic and long-term memory (A2, A3): the one way in.
 
-Its verdicts are carried out as they were given. What the guards hold back waits for its owner's review: they never
-decide what is true, they hold back what a person would want to look at first.
+Its verdicts are carried out as they were given. What a person would want to look at first waits for their review; what
+is true is not decided here.
 """
 
 from __future__ import annotations
