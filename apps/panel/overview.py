@@ -163,8 +163,8 @@ class Chart:
     @property
     def rows(self) -> list[tuple[date, list[int]]]:
         """The days on which something was, newest first, with the number of each series."""
-        found = zip(self.days, zip(*(numbers for _label, _colour, numbers in self.series), strict=True), strict=True)
-        return [(day, list(numbers)) for day, numbers in found if any(numbers)][::-1]
+        found = [(day, [numbers[place] for *_about, numbers in self.series]) for place, day in enumerate(self.days)]
+        return [row for row in reversed(found) if any(row[1])]
 
     @property
     def data(self) -> str:

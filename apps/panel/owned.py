@@ -153,25 +153,6 @@ class PartAdmin(ReadOnlyAdmin):
         return not own and super().has_delete_permission(request, obj)
 
 
-class PartInline:
-    """Mixed into an inline: rows that are shown on the page of what they are part of, which decides who sees it."""
-
-    extra = 0
-    tab = True
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 def choose_owner(request: HttpRequest, *, or_end_user: bool = False, name: str = "user") -> User:
     """Return the person whose data a page shows: who asks, or for staff whom the parameter `name` (an ID) names.
 

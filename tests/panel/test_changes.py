@@ -152,7 +152,7 @@ def test_what_was_done_together_is_shown_and_undone_together(client: Client, use
     old = create(user, "北京")
     new = create(user, "上海")
     response = client.get(reverse(f"{CHANGES}_changelist"))
-    together, first = response.context["operations"]
+    together, first = (operation for operation, _sources in response.context["operations"])
     assert [entry.change.object_id for entry in first.entries] == [old.id]
     assert {entry.change.object_id for entry in together.entries} == {old.id, new.id}
     assert together.can_be_undone
@@ -160,7 +160,7 @@ def test_what_was_done_together_is_shown_and_undone_together(client: Client, use
     assert answer.status_code == 204
     assert LongTermMemory.objects.get(id=old.id).status == "active"
     shown = client.get(reverse(f"{CHANGES}_changelist")).context["operations"]
-    assert [(operation.first.undone_by is not None, operation.can_be_undone) for operation in shown] == [
+    assert [(operation.first.undone_by is not None, operation.can_be_undone) for operation, _sources in shown] == [
         (False, True),
         (True, False),
         (False, True),
@@ -171,7 +171,7 @@ def test_what_was_done_together_is_shown_and_undone_together(client: Client, use
 def test_a_list_cuts_long_texts_to_what_differs(client: Client, user: User) -> None:
     memory = create(user, "长" * 5_000 + "北京")
     update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"value": "长" * 5_000 + "上海"}, now=NOW)
-    edit = client.get(reverse(f"{CHANGES}_changelist")).context["operations"][0]
+    edit, _sources = client.get(reverse(f"{CHANGES}_changelist")).context["operations"][0]
     ((line,),) = [entry.lines for entry in edit.entries]
     assert (line.before, line.after) == ("…" + "长" * 60 + "北京", "…" + "长" * 60 + "上海")
 

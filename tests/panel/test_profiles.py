@@ -125,7 +125,7 @@ def test_the_place_of_one_that_was_decided_is_taken_by_the_next(
     )
     first = ProfileProposal.objects.get(text="第0只狗")
     page = post(own, "profile_proposal", proposal=first.id, decision=decision)
-    shown = [one.row.text for section in page.context["sections"] for one in section.proposals]
+    shown = [row.text for section in page.context["sections"] for row, _before, _after in section.proposals]
     assert shown == ["No emoji", *(f"第{number}只狗" for number in range(1, 10))]
     undone = own.post(reverse("admin:undo"), {"operations": toast(page)["operations"]})
     assert "panel:reload" in json.loads(undone["HX-Trigger"])
