@@ -111,7 +111,7 @@ class Turn(models.Model):
     with, and are deleted with it. `memories_used`: ``[{id, kind, score, ...components}]``;
     `memory_updates`: ``[{id, action}]``; `commands`: what the message told the memory to do, and the outcome
     (`apps.chat.turn.commands`); `tool_calls`: what the model called, and the outcome
-    (`apps.chat.turn.tool_use.record`), whose memories are in `memories_used`, too, marked `by` tool; `layers`:
+    (`apps.chat.turn.record`), whose memories are in `memories_used`, too, marked `by` tool; `layers`:
     ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds by phase; `sources`: the revisions of what the
     layers show, and what they were made under (`apps.chat.turn.record`), empty for turns from before it was kept.
     """

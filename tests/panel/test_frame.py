@@ -94,7 +94,7 @@ BELONGING = {
     "embeddings": "conversations_session_changelist",
     "transfer": "settings",
     "accounts_apitoken_changelist": "settings",
-    "gateway_connectedapp_changelist": "settings",
+    "doors_connectedapp_changelist": "settings",
     "conversations_work_changelist": "settings",
     "erasure": "settings",
 }

@@ -105,7 +105,7 @@ def test_memories_are_counted_by_category_and_status(client: Client, mei: User) 
     }
     assert tile(context, "neurology")["value"] == "3"
     assert (tile(context, "rule")["value"], tile(context, "rule")["tone"]) == ("1", "amber")
-    listed = client.get(context["stacks"][0]["parts"][0]["link"]).content.decode()
+    listed = client.get(context["stacks"][0]["parts"][0]["link"], follow=True).content.decode()
     shown_there = {memory.pk for memory in LongTermMemory.objects.all() if str(memory.pk) in listed}
     assert shown_there == {waiting.pk}
 

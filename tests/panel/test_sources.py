@@ -271,7 +271,7 @@ def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, brow
     assert link in _read_detail(browser, memory)
     assert link in browser.get(reverse("admin:memory_change_changelist")).content.decode()
     page = browser.get(LIST, {"source": f"program:{via}"})
-    assert (page.context["source"].title, page.context["undoable"]) == ("Notes", 4)
+    assert (page.context["source"].title, page.context["undoable"]) == ("Notes", 3)
     browser.post(ACT, {"source": f"program:{via}", "action": "undo"})
     assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
     assert read_case(mei, case) == ["Mine."]

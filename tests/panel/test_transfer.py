@@ -99,24 +99,29 @@ def test_the_preview_says_what_would_happen_to_each_row(client: Client, user: Us
          row(key="其他", session_id=str(uuid4()))],
     )  # fmt: skip
     rows = shown.context["rows"]
-    assert [(line.number, line.action) for line in rows] == [(1, "skip"), (2, "update"), (3, "create"), (4, "create")]
-    assert [(str(change.label), change.before, change.after) for change in rows[1].changes] == [
+    assert [(line["number"], line["action"]) for line in rows] == [
+        (1, "skip"),
+        (2, "update"),
+        (3, "create"),
+        (4, "create"),
+    ]
+    assert [(str(change.label), change.before, change.after) for change in rows[1]["changes"]] == [
         ("value", "住在上海", "住在北京")
     ]
     assert "<del>上海</del><ins>北京</ins>" in shown.content.decode()
-    assert [str(note) for note in rows[3].notes] == [
+    assert [str(note) for note in rows[3]["notes"]] == [
         "Its conversation does not exist here, so it is imported without it."
     ]
     assert "Import into the memories of li" in shown.content.decode()
     only = send(client, "preview", [row(), there[str(same.pk)]], show="skip")
-    assert [line.number for line in only.context["rows"]] == [2]
+    assert [line["number"] for line in only.context["rows"]] == [2]
     assert Change.objects.count() == before
 
 
 def test_problems_come_first_and_nothing_can_be_imported(client: Client) -> None:
     content = [row(key="good"), row(category="x"), row(key="good!")]
     shown = send(client, "preview", content)
-    assert [(line.number, list(line.reasons)) for line in shown.context["rows"]] == [
+    assert [(line["number"], list(line["reasons"])) for line in shown.context["rows"]] == [
         (2, [("category", "Must be one of: preference, fact, pattern.")]),
         (3, [("key", "Duplicates the active memory in row 1.")]),
     ]
@@ -129,7 +134,7 @@ def test_problems_come_first_and_nothing_can_be_imported(client: Client) -> None
 def test_reasons_are_told_in_chinese(client: Client) -> None:
     client.cookies["django_language"] = "zh-hans"
     shown = send(client, "preview", [row(category="x"), row(), row(key="城市！")])
-    reasons = [reason for line in shown.context["rows"] for _name, reason in line.reasons]
+    reasons = [reason for line in shown.context["rows"] for _name, reason in line["reasons"]]
     assert reasons == ["必须是其中之一：preference, fact, pattern。", "与第 2 行的有效记忆重复。"]
 
 

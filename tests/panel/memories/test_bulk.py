@@ -56,6 +56,13 @@ def post(client: Client, action: str, *memories: Any, query: str = "", **fields:
     return client.post(f"{LIST}bulk/{query}", {"action": action, "selected": ids, **fields})
 
 
+def go_on(response: Any) -> dict[str, str]:
+    """Return the fields with which the page sends an action on."""
+    progress = response.context["progress"]
+    fields = {name: str(getattr(progress, name)) for name in ("done", "failed", "stage", "after")}
+    return {**fields, "operations": response.context["operations"]}
+
+
 def undo(client: Client, response: Any) -> Any:
     """Press the button that the answer's toast offers."""
     offered = toast(response)
@@ -129,10 +136,9 @@ def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, mon
     done = []
     fields = {"value": "pattern", "total": "5"}
     while (response := post(client, "category", *memories, **fields)).status_code == 200:
-        progress = response.context["progress"]
-        done.append(progress.done)
-        fields |= {"done": str(progress.done), "after": progress.after, "operations": response.context["operations"]}
-    assert done == [2, 4]
+        done.append(response.context["progress"].done)
+        fields |= go_on(response)
+    assert done == [2, 4, 5]  # then the other kind, of which there is none
     assert toast(response)["text"] == "Category changed for 5 memories."
     assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"pattern"}
     undo(client, response)
@@ -155,12 +161,11 @@ def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
         )
 
     memories = wait(mei, many=count + 1)
-    fields: dict[str, str] = {}
-    post(client, "reject", memories.pop())
-    other = UserFactory.create()
+    fields = go_on(post(client, "reject", alone := memories.pop()))
+    post(client, "reject", alone, **fields)
+    fields, other = {}, UserFactory.create()
     while (response := post(client, "reject", *memories, **fields)).status_code == 200:
-        progress = response.context["progress"]
-        fields = {"done": str(progress.done), "after": progress.after, "operations": response.context["operations"]}
+        fields = go_on(response)
         reject_memory(ATOMIC, user=other, memory_id=wait(other, many=1)[0].id, now=timezone.now())
     assert toast(response)["text"] == f"{count} memories were rejected."
     assert Change.objects.filter(user=mei).values("operation").distinct().count() == count + 1
