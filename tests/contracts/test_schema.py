@@ -1,11 +1,13 @@
 """What clients generated from the OpenAPI document meet: valid and hostile requests, answered as the document says.
 
 The examples of every operation are sent with hostile headers. Schemathesis also makes up requests from the document,
-the same ones in every run: sequences of requests that belong together, boundary values, other methods.
+the same ones in every run, and its engine finds more: sequences of requests that belong together, boundary values,
+other methods, requests without a token.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -14,15 +16,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi import checks
 
-from tests.contracts.document import Described, check_example, get_document, list_described, list_examples
+from tests.contracts.document import Described, get_document, list_described, list_examples
 from tests.contracts.routes import list_routes
-from tests.contracts.world import build_world
+from tests.contracts.world import World, build_world
 from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient, HttpServer
 
 pytestmark = pytest.mark.long
 
+EXAMPLES = {GenerationMode.POSITIVE: 2, GenerationMode.NEGATIVE: 4}
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
 HOSTILE_HEADERS: dict[str, str] = {
     "Accept": "text/html;q=zero, */*;;",
     "Accept-Language": "zh-Hans-CN;q=9, *;q=x",
@@ -36,6 +52,48 @@ HOSTILE_HEADERS: dict[str, str] = {
 }
 ENGINE = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(Path(__file__).with_name("schemathesis.toml"))]
 LONG_RUN = ["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "15", "--seed", "1"]
+
+OPERATIONS = [
+    result.ok() for result in schemathesis.openapi.from_dict(copy.deepcopy(get_document())).get_all_operations()
+]
+
+
+def make_somebody(http_server: HttpServer) -> tuple[World, str]:
+    """Somebody with one of everything, whom no request has changed, and the header that speaks for them."""
+    with ApiClient(http_server, UserFactory.create()) as client:
+        return build_world(client), str(client.headers["Authorization"])
+
+
+@pytest.mark.timeout(1100)
+def test_every_operation_answers_as_the_document_says(subtests: pytest.Subtests, http_server: HttpServer) -> None:
+    somebody: tuple[World, str] | None = None
+
+    def check(case: schemathesis.Case) -> None:
+        nonlocal somebody
+        if somebody is None:
+            somebody = make_somebody(http_server)
+        world, token = somebody
+        case.path_parameters = {name: world.ids[name] for name in case.path_parameters or ()}
+        response = case.call(base_url=http_server.url, headers={"Authorization": token})
+        # IDs and the token were replaced by good ones, and unknown parameters of a query are ignored.
+        body = case.meta.components.get(ParameterLocation.BODY)
+        refused = [checks.negative_data_rejection] if body and body.mode is GenerationMode.NEGATIVE else []
+        case.validate_response(response, checks=[*CHECKS, *refused])
+        if case.method.lower() != "get" and response.status_code < 400:
+            somebody = None
+
+    for operation in OPERATIONS:
+        for mode, examples in EXAMPLES.items():
+            made_up = settings(
+                max_examples=examples,
+                derandomize=True,
+                database=None,
+                deadline=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            with subtests.test(operation.label, mode=mode):
+                made_up(given(case=operation.as_strategy(generation_mode=mode))(check))()
 
 
 def test_the_examples_of_requests_work_whatever_headers_come_with_them(
@@ -51,10 +109,7 @@ def test_the_examples_of_requests_work_whatever_headers_come_with_them(
                 parameters = {"q": "violet", "confirm": "all"}
                 answer = client.request(described.method, path, params=parameters, headers=HOSTILE_HEADERS, **body)
                 assert answer.status_code in (200, 201, 202), answer.text
-                media = described.operation["responses"][str(answer.status_code)]["content"]
-                schema = media[answer.headers["content-type"].partition(";")[0]].get("schema")
-                if answer.headers["content-type"].startswith("application/json"):
-                    check_example(answer.json(), schema)
+                assert str(answer.status_code) in described.operation["responses"]
 
 
 def list_bodies(described: Described, client: ApiClient) -> Iterator[dict[str, Any]]:
