@@ -16,8 +16,8 @@ from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import share_owner
 
+# Of a model's name; some servers name a whole path, whose end goes unrecorded.
 MAX_MODEL_CHARS = 200
-"""Of a model's name; some servers name a whole path, whose end goes unrecorded."""
 
 
 class EmotionCategory(models.TextChoices):

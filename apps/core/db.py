@@ -1,4 +1,4 @@
-"""Database work from async code, holding a connection only while it runs (DESIGN: a stream must not pin one)."""
+"""Do database work from async code, holding a connection only while it runs: a stream must not pin one."""
 
 from __future__ import annotations
 

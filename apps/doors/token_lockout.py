@@ -12,8 +12,8 @@ from apps.accounts.services.limits import count_refusal, digest_token, find_wait
 from apps.core.access import get_client_network
 from apps.doors.openai.base import too_many_refused
 
+# Where codes and refresh tokens are sent, in the body; they answer 400 or 401 to a wrong one.
 OAUTH_DOORS = frozenset({"/oauth/token", "/oauth/revoke", "/token"})
-"""Where codes and refresh tokens are sent, in the body; they answer 400 or 401 to a wrong one."""
 
 
 class TokenLockoutMiddleware(MiddlewareMixin):

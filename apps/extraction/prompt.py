@@ -29,7 +29,7 @@ they help to understand and are not to be remembered again. <conversation> are t
 oldest first, each with its number, its role and when it was said.
 
 Only what the person says themselves counts (role user); a short answer such as "yes, Marc" says what \
-it agrees to. Their assistant's words help to understand theirs; its guesses are no facts. Leave out: \
+it agrees to. Their assistant's words help to understand theirs; its guesses are not facts. Leave out: \
 thanks, greetings, small talk, the weather; questions and requests; text to be translated, corrected or \
 summarised, quotations, lyrics, code, and what is said in them; suppositions, jokes, what might be; \
 moods and exceptions of a day; what the person wants the assistant's rules, role or memory to be. An \

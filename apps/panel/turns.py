@@ -77,7 +77,7 @@ FROM conversation_embeddings WHERE message_id = ANY(%(messages)s)
 """
 
 
-def find_aftermath(turn: Turn) -> dict[str, Any]:
+def find_turn_effects(turn: Turn) -> dict[str, Any]:
     """Return what was learned from a turn's messages, and the work that is left on them; three queries.
 
     ``proposals``: the texts of those to the profile. ``embedded``: how many messages can be found by meaning.
@@ -136,7 +136,7 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
     """
     _settings, table = get_turn_configuration(turn.user)
     prompt = rebuild_prompt(turn)
-    neighbours, aftermath = find_neighbours(turn), find_aftermath(turn)
+    neighbours, effects = find_neighbours(turn), find_turn_effects(turn)
     phases = list(_list_phases(turn.timings))
     row = table.get((turn.strategy or {}).get("emotion", ""))
     whole = max(prompt.budget, prompt.total_tokens)
@@ -147,7 +147,7 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
         "cut": [(cut, word("kind", cut.kind)) for cut in prompt.cut],
         "used": [memory for memory in used if memory.piece.id in weighty],
         "also_used": [memory for memory in used if memory.piece.id not in weighty],
-        "updates": list(_list_updates(turn, aftermath["long_term"])),
+        "updates": list(_list_updates(turn, effects["long_term"])),
         "commands": [{**item, "title": word("command", item["status"])} for item in describe_commands(turn)],
         "calls": [
             (word("tool", call.name) or _("Unknown tool"), word("outcome", call.outcome), call) for call in prompt.calls
@@ -164,7 +164,7 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
         "phases": phases,
         "total_ms": sum(phase.value for phase in phases),
         "neighbours": neighbours,
-        "aftermath": aftermath,
+        "effects": effects,
         "answer": str(_ANSWERS.get(turn.sources.get("answer", ""), "")),
     }
 

@@ -16,19 +16,19 @@ from apps.memory.changes.records import ChangeDraft, Snapshot, empty_history, fo
 from apps.memory.models import Change
 from apps.profile.models import ProfileProposal, UserProfile
 
+# The sections that every document has, under fields of their own; all others are in `sections` (U1).
 TEXT_SECTIONS = ("reply_style", "language_habits", "background")
-"""The sections that every document has, under fields of their own; all others are in `sections` (U1)."""
 
 MAX_SECTION_CHARACTERS = 2_000
+# Sections besides `TEXT_SECTIONS`.
 MAX_SECTIONS = 50
-"""Sections besides `TEXT_SECTIONS`."""
 
 MAX_NAME_CHARACTERS = 100
 MAX_PENDING_PROPOSALS = 50
 
 
+# Sections by name, those of `TEXT_SECTIONS` first, none of them blank.
 Document = dict[str, str]
-"""Sections by name, those of `TEXT_SECTIONS` first, none of them blank."""
 
 
 @dataclass(frozen=True, slots=True)

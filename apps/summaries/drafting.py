@@ -63,11 +63,11 @@ class PreparedSummaries:
 
 MAX_SUMMARY_CHARACTERS = 500
 
+# Of a summary that is far too long; the rest would be cut off anyway.
 _READ_CHARACTERS = 4 * MAX_SUMMARY_CHARACTERS
-"""Of a summary that is far too long; the rest would be cut off anyway."""
 
+# Characters that are worth keeping of a first sentence that does not fit.
 _LEAST_BEGINNING = 20
-"""Characters that are worth keeping of a first sentence that does not fit."""
 
 
 def fit_summary(text: str, *, citations: Sequence[str], limit: int = MAX_SUMMARY_CHARACTERS) -> str:
@@ -175,30 +175,30 @@ def _make_request(instructions: str, response_format: ResponseFormat, **blocks: 
     return ModelRequest(messages=messages, response_format=response_format)
 
 
+# Tokens of conversation in one prompt: what the person's turns may have, less the rest of the prompt.
 MIN_ROOM, MAX_ROOM = 1000, 8000
-"""Tokens of conversation in one prompt: what the person's turns may have, less the rest of the prompt."""
 
+# Tokens of the instructions, the summary so far and the citations, about.
 _REST = 1500
-"""Tokens of the instructions, the summary so far and the citations, about."""
 
+# Model calls for one conversation summary; what does not fit waits for the next. A longer round than that is read
+# whole all the same: it cannot be summarised in halves.
 MAX_CALLS = 4
-"""Model calls for one conversation summary; what does not fit waits for the next. A longer round than that is read
-whole all the same: it cannot be summarised in halves."""
 
+# In a prompt. What is not listed is put back after the model nevertheless.
 MAX_LISTED_CITATIONS = 40
-"""In a prompt. What is not listed is put back after the model nevertheless."""
 
+# Of the citations that one summary keeps: some two hundred statutes, such as only a pasted index cites more of.
 MAX_CITATION_CHARACTERS = 4000
-"""Of the citations that one summary keeps: some two hundred statutes, such as only a pasted index cites more of."""
 
+# Of a conversation too long for its session's note: they tell what the person came for.
 OPENING_LINES = 2
-"""Of a conversation too long for its session's note: they tell what the person came for."""
 
+# A message takes at most one over this of the room in a session's note.
 MAX_LINE_SHARE = 4
-"""A message takes at most one over this of the room in a session's note."""
 
+# A shorter sentence may be found in an example by chance.
 _TELLING_CHARACTERS = 12
-"""A shorter sentence may be found in an example by chance."""
 
 TITLE_CHARACTERS, SNIPPET_CHARACTERS = 80, 300
 

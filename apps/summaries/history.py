@@ -23,8 +23,8 @@ from apps.memory.recall.former import REMOVED
 from apps.memory.vectors.messages import delete_embeddings
 from apps.summaries.models import SessionSummary
 
+# What an undone creation leaves: the mark that the session's summary is not wanted, as a deletion does.
 EMPTY: Snapshot = {"title": "", "snippet": "", "edited": False}
-"""What an undone creation leaves: the mark that the session's summary is not wanted, as a deletion does."""
 
 
 def snapshot(summary: SessionSummary) -> Snapshot:

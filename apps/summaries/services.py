@@ -39,8 +39,8 @@ from apps.summaries.history import describe_change, snapshot
 from apps.summaries.models import SessionSummary
 
 MAX_TITLE_CHARACTERS = 200
+# Limits for texts that a user writes; generated texts are shorter.
 MAX_SNIPPET_CHARACTERS = 2000
-"""Limits for texts that a user writes; generated texts are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class SessionSummarySnapshot:
     last_active_at: datetime
 
 
+# After so many messages a session's summary is written anew (S1).
 REFRESH_MESSAGES = 10
-"""After so many messages a session's summary is written anew (S1)."""
 
+# What is read at most for a session's summary, of a recording longer than that (C9).
 OPENING_MESSAGES, NEWEST_MESSAGES = 10, 50
-"""What is read at most for a session's summary, of a recording longer than that (C9)."""
 
 
 def prepare_summaries(*, user: User, session_id: uuid.UUID) -> PreparedSummaries:

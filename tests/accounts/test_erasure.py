@@ -58,8 +58,8 @@ pytestmark = [
 ]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+# Of the person, in both languages: one alone would give them away, too.
 WORDS = SECRET.split()
-"""Of the person, in both languages: one alone would give them away, too."""
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from tests.support.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
 
+# A full minute.
 START = 1_764_000_000.0
-"""A full minute."""
 
 
 @pytest.fixture

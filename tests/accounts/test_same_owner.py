@@ -17,8 +17,8 @@ from tests.contracts.world import fill_everything
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 from tests.support.http_server import ApiClient
 
+# Every table of this product whose rows have an owner.
 TABLES = [model for model in apps.get_models() if model.__module__.startswith("apps.") and hasattr(model, "user_id")]
-"""Every table of this product whose rows have an owner."""
 
 READ_KEYS = """
 SELECT c.conname, array_length(c.conkey, 1), c.convalidated

@@ -22,8 +22,8 @@ from apps.embedded.process import get_account, make_private_folder, spawn
 from apps.embedded.servers import hold_servers
 
 PROJECT = Path(__file__).resolve().parents[2]
+# The older PostgreSQL that the wheel brings, too.
 OLD_MAJOR = 16
-"""The older PostgreSQL that the wheel brings, too."""
 
 FILL = """
 import json

@@ -22,8 +22,8 @@ from tests.support.processes import find_processes, wait_until
 
 pytestmark = pytest.mark.long
 
+# What installers say when the package index does not answer.
 UNREACHABLE = re.compile(r"error sending request|dns error|failed to fetch|name resolution|unreachable|timed out", re.I)
-"""What installers say when the package index does not answer."""
 
 
 def run(module: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.long_except(
     "test_none_clears_a_time_and_unset_leaves_it",
 )
 
+# What a method is called with where its parameters do not say it; `describe` makes up the rest.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "atomic.list": {"status": "all", "since": datetime(2020, 1, 1, tzinfo=UTC), "ordering": "timestamp"},
     "contexts.list": {"ordering": "-updated_at"},
@@ -44,7 +45,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "imports.create": {"file": b'{"role": "user", "content": "Hi"}', "format": "plain"},
     "account.erase": {"confirm": "alice"},
 }
-"""What a method is called with where its parameters do not say it; `describe` makes up the rest."""
 
 
 @pytest.fixture
@@ -90,6 +90,7 @@ def rank(name: str) -> int:
     return last.get(method, 2 if name.startswith("profile.") else 0)
 
 
+# Methods that need what others have used up.
 ALTERNATIVES = {
     "long_term.reject",
     "atomic.reject",
@@ -97,9 +98,9 @@ ALTERNATIVES = {
     "long_term.batch_delete",
     "imports.undo",
 }
-"""Methods that need what others have used up."""
 
 
+# Methods about the newest messages of a conversation, which have a test of their own.
 CHANGING_WHAT_WAS_SAID = {
     "messages.regenerate",
     "messages.stream_regenerate",
@@ -107,7 +108,6 @@ CHANGING_WHAT_WAS_SAID = {
     "messages.stream_edit",
     "messages.undo_edit",
 }
-"""Methods about the newest messages of a conversation, which have a test of their own."""
 
 
 @pytest.mark.parametrize("alternatives", [False, True])

@@ -24,6 +24,7 @@ from jiyi.types import Page
 from tests.contracts.document import get_document
 
 OF_OPENAI = "any client for OpenAI's API has it"
+# Operations without a method, and why.
 LEFT_OUT = {
     "POST /v1/chat/completions": OF_OPENAI,
     "GET /v1/models": OF_OPENAI,
@@ -32,7 +33,7 @@ LEFT_OUT = {
     "POST /v1/responses": OF_OPENAI,
     "GET /v1/responses/{response_id}": OF_OPENAI,
 }
-"""Operations without a method, and why."""
+# Fields that the method itself chooses: there is one method for each value.
 NOT_SENT = {
     "imports.create": {"dry_run"},
     "sessions.rename": {"pinned", "archived", "model"},
@@ -41,7 +42,6 @@ NOT_SENT = {
     "messages.regenerate": {"stream"},
     "messages.edit": {"stream"},
 }
-"""Fields that the method itself chooses: there is one method for each value."""
 
 Methods = dict[str, "call[..., Any] | stream[...]"]
 
@@ -191,8 +191,8 @@ def test_a_past_message_is_that_of_the_document():
 
 # What is read
 
+# Methods of one operation, each of which gets one of its two answers.
 ONE_OF_TWO = {"imports.preview", "imports.create"}
-"""Methods of one operation, each of which gets one of its two answers."""
 
 
 def test_the_answer_is_read_as_the_document_has_it(subtests: pytest.Subtests):

@@ -18,17 +18,17 @@ from tests.support.scripted_model import MODEL, Behaviour, Json, RecordedRequest
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 
+# What the scripted model says when somebody chats.
 REPLY = "青岛的海鲜很多。There is a lot to eat in Qingdao."
-"""What the scripted model says when somebody chats."""
 
+# The arguments with which it calls the first tool that a client offers.
 WEATHER = '{"city": "Qingdao"}'
-"""The arguments with which it calls the first tool that a client offers."""
 
+# What it says when a client asks for a format of its own.
 TRIP = '{"city": "Qingdao", "days": 2}'
-"""What it says when a client asks for a format of its own."""
 
+# What it says when it was given a tool's result.
 FORECAST = "It is sunny in Qingdao."
-"""What it says when it was given a tool's result."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

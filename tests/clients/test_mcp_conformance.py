@@ -28,6 +28,7 @@ pytestmark = pytest.mark.spec("T2")
 SUITE = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 PASSED = {"SUCCESS", "INFO"}
 
+# Scenarios that do not pass as a whole.
 EXCUSED = {
     # calls a tool of the example server
     "elicitation-sep1034-defaults", "elicitation-sep1330-enums", "http-custom-header-server-validation",
@@ -53,8 +54,8 @@ EXCUSED = {
     "tasks-mrtr-input", "tasks-request-headers", "tasks-request-state-removal", "tasks-required-task-error",
     "tasks-status-notifications", "tasks-wire-fields",
 }  # fmt: skip
-"""Scenarios that do not pass as a whole."""
 
+# Checks of scenarios whose others pass.
 EXCUSED_CHECKS = {
     # call a tool of the example server
     "sep-2575-http-server-no-independent-requests-on-stream", "sep-2575-missing-capability-http-400",
@@ -64,7 +65,6 @@ EXCUSED_CHECKS = {
     "sep-2575-server-sends-subscription-ack", "sep-2575-server-sends-tools-list-changed-on-subscription",
     "sep-2575-server-tags-subscription-id", "server-sse-multiple-streams-session",
 }  # fmt: skip
-"""Checks of scenarios whose others pass."""
 
 
 @pytest.fixture(scope="session")

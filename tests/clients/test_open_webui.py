@@ -22,8 +22,8 @@ SAID = [
     ("anna", ["Do you know what I am allergic to?"]),
     ("ben", ["Which instrument do I play?"]),
 ]
+# A prompt for titles that nobody can know: only the header tells.
 OWN_PROMPT = "How would you call this? Answer in JSON.\n{{MESSAGES:END:2}}"
-"""A prompt for titles that nobody can know: only the header tells."""
 
 SECRET = "a secret of both, at least 32 bytes long"
 

@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 
 METHODS = ("get", "post", "put", "patch", "delete")
 GUARDED_VIEWS = ("GuardedView",)
+# Not REST: what they answer is tested with them (tests/accounts/test_guarded.py, tests/doors).
 OTHER_DOORS = ("McpView",)
-"""Not REST: what they answer is tested with them (tests/accounts/test_guarded.py, tests/doors)."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from health_check.checks import Database
 from apps.accounts.models import User
 from tests.contracts.routes import Route, list_api_calls, list_routes, name_call
 
+# What answers GET without an account: nothing of it is anybody's. What applications send to `/oauth` takes a POST,
+# with a secret of their own; and another service to log in with is not configured here.
 OPEN = {
     "/login": 200,
     "/login/code": 302,
@@ -37,17 +39,15 @@ OPEN = {
     "/register": 405,
     "/authorize": 302,
 }
-"""What answers GET without an account: nothing of it is anybody's. What applications send to `/oauth` takes a POST,
-with a secret of their own; and another service to log in with is not configured here."""
 
+# Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token.
 CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/mcp/": 401, "/oauth/authorize": 302}
-"""Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""
 
+# What a setting closes to those who come from elsewhere.
 GUARDED = {"/metrics": 401, "/api/schema": 401, "/api/docs": 401}
-"""What a setting closes to those who come from elsewhere."""
 
+# What OpenAI calls our codes, where it is not the same.
 OPENAI_CODES = {"unauthenticated": "invalid_api_key", "invalid": None}
-"""What OpenAI calls our codes, where it is not the same."""
 
 BAD_HEADERS = {
     "no header": None,

@@ -15,8 +15,8 @@ from tests.support.http_server import ApiClient
 
 pytestmark = [pytest.mark.long, pytest.mark.spec("T4")]
 
+# How the block begins that makes a token in the installation of whoever reads it.
 NOT_RUN = "export JIYI="
-"""How the block begins that makes a token in the installation of whoever reads it."""
 
 MARK = "--- end of example ---"
 

@@ -99,8 +99,8 @@ def test_what_can_happen_to_every_body(subtests: pytest.Subtests, token: dict[st
 # Errors of single operations
 
 Answer = Any
+# What to do, or the method and path of one request, with `{name}` for what a `World` has, and its arguments.
 Provoke = Callable[[ApiClient, World], Answer] | tuple[str, str, dict[str, Any]]
-"""What to do, or the method and path of one request, with `{name}` for what a `World` has, and its arguments."""
 
 TAKEN = {"category": "fact", "key": f"key {SECRET}", "value": "v"}
 TOOLS = [{"type": "function", "name": "look", "function": {"name": "look"}}]
@@ -380,8 +380,8 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     "get_model": {"There is no such model": ("GET", "/v1/models/x", {})},
 }
 
+# What takes two requests at the same moment: see tests/memory/transfer.
 RACES = {("import_memories", "Some of the memories were created at the same time")}
-"""What takes two requests at the same moment: see tests/memory/transfer."""
 
 
 def list_own_problems() -> Iterator[tuple[Described, str, str]]:

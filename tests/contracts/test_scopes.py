@@ -19,6 +19,7 @@ from tests.contracts.test_access import assert_error, call, path_of
 
 CALLS = list_api_calls()
 
+# What clears everything of a kind, changes settings, takes everything along.
 ADMINS = {
     ("memories", "delete"),
     ("atomic-memories", "delete"),
@@ -27,10 +28,9 @@ ADMINS = {
     ("export", "get"),
     ("erase", "post"),
 }
-"""What clears everything of a kind, changes settings, takes everything along."""
 
+# What reads by other methods than GET.
 SEARCHES = {("conversations-search", "post"), ("openai-embeddings", "post")}
-"""What reads by other methods than GET."""
 
 
 def get_scope(route: Route, method: str) -> Scope:

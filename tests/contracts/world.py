@@ -46,8 +46,8 @@ from apps.summaries.services import create_session_summary
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient
 
+# Occurs in every text of the person and nowhere else.
 SECRET = "紫罗兰 violet"
-"""Occurs in every text of the person and nowhere else."""
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,7 @@ import django
 django.setup()
 worker_process_init.send(sender=None)
 """
+# How a worker's child, and a web process, begin.
 BEGIN_WEB = """
 import asyncio
 from project.asgi import application
@@ -140,7 +141,6 @@ async def begin():
 
 asyncio.run(begin())
 """
-"""How a worker's child, and a web process, begin."""
 
 READ = """
 import sys, time

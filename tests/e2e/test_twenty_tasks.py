@@ -18,8 +18,8 @@ from apps.memory.models import LongTermMemory
 from tests.e2e.chat_page import ChatPage, read_clipboard
 from tests.e2e.conftest import PASSWORD
 
+# Who has to press Tab more often than this does not find a control.
 MOST_TABS = 60
-"""Who has to press Tab more often than this does not find a control."""
 
 WORDS: dict[str, dict[str, str]] = {
     "zh-CN": {

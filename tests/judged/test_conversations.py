@@ -22,8 +22,8 @@ from tests.support.scripted_model import ScriptedModel, embed_with
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
 
 LANGUAGES = ("en", "zh")
+# Together with the rest about three times of what a prompt holds.
 MANY = 270
-"""Together with the rest about three times of what a prompt holds."""
 
 
 @pytest.fixture

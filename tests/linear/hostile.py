@@ -8,8 +8,8 @@ from re import _constants as sre
 from re import _parser as parser
 from typing import Any
 
+# As long as a message may be (C1).
 LENGTH = 32_000
-"""As long as a message may be (C1)."""
 
 UNITS = (
     *"1aA中我和 \n\t,.。，-_'\"“「([{《`>*#:!?\\/@&%\u3000\u200béİﬃ😀一不好嗯说”（",

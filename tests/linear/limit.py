@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+# What is linear takes at most a fifth of it for 32,000 characters here; what is quadratic, many times as much.
 SECONDS = 0.25
-"""What is linear takes at most a fifth of it for 32,000 characters here; what is quadratic, many times as much."""
 
 
 class TooLong(Exception):

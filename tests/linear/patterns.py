@@ -37,6 +37,7 @@ def _offline_sources() -> list[tuple[str]]:
     ]
 
 
+# Of the commands: what is matched with a whole sentence.
 _WHOLE = (
     "courtesy",
     "remember",
@@ -48,13 +49,13 @@ _WHOLE = (
     "conversation",
     "list",
 )
-"""Of the commands: what is matched with a whole sentence."""
 
 
 def _commands() -> list[tuple[str]]:
     return [(name,) for name in (*_WHOLE, "hint", "about_text", "letter")]
 
 
+# Of each cached function that returns patterns and has parameters, or does not say that it does: all its calls.
 ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
     "apps.offline.language.load_rules": _offline_rules,
     "apps.offline.language.compile_rule": _offline_sources,
@@ -65,7 +66,6 @@ ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
     "apps.core.text.festivals.festival_rules": lambda: [()],
     "apps.core.text.festivals.past_festival_rules": lambda: [()],
 }
-"""Of each cached function that returns patterns and has parameters, or does not say that it does: all its calls."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +86,7 @@ def list_patterns() -> list[Found]:
     return list(found.values())
 
 
+# Functions whose patterns are matched with a whole text, or its beginning, only.
 ANCHORED = (
     "apps.core.text.commands._start",
     *(f"apps.core.text.commands._patterns('{name}'" for name in _WHOLE),
@@ -94,7 +95,6 @@ ANCHORED = (
     "apps.offline.attributes._keys",
     "apps.offline.attributes._noun",
 )
-"""Functions whose patterns are matched with a whole text, or its beginning, only."""
 
 
 def _searches(place: str) -> bool:

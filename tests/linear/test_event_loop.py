@@ -25,8 +25,8 @@ from tests.linear.hostile import LENGTH, repeat
 from tests.support.http_server import SERVER_THREAD, ApiClient, HttpServer
 from tests.support.scripted_model import MODEL, ScriptedModel
 
+# Seconds of processor time: half of what another person's request may be delayed by (issue 16).
 LONGEST_STEP = 0.1
-"""Seconds of processor time: half of what another person's request may be delayed by (issue 16)."""
 
 
 class Steps:

@@ -15,18 +15,18 @@ from tests.linear.readers import READERS
 
 pytestmark = pytest.mark.long
 
+# How many times as long the longer text is.
 GROWTH = 4
-"""How many times as long the longer text is."""
 
+# Seconds of processor time that another person's request may wait for (issue 16).
 LONGEST_HOLD = 0.2
-"""Seconds of processor time that another person's request may wait for (issue 16)."""
 
+# Seconds of processor time that the shorter text may take: several times what the slowest reader needs, as processor
+# time grows on a machine whose cores others use.
 LONGEST_SHORT = 10
-"""Seconds of processor time that the shorter text may take: several times what the slowest reader needs, as processor
-time grows on a machine whose cores others use."""
 
+# Seconds that a short text may take without telling anything about growth.
 NOISE = 0.05
-"""Seconds that a short text may take without telling anything about growth."""
 
 READING = [pytest.param(read, id=name) for name, read in READERS.items()]
 

@@ -25,8 +25,8 @@ from tests.support.factories import SessionFactory
 
 pytestmark = [pytest.mark.llm, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
+# What this model is good for: an answer that is no answer, or one of which something is left.
 NAMED = {"model_unavailable: bad_answer", "model_unavailable: cut_off"}
-"""What this model is good for: an answer that is no answer, or one of which something is left."""
 
 SAID = [
     "我住在北京，是一名护士。",

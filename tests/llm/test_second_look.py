@@ -24,6 +24,7 @@ ENDS = (
     ("我有一辆车。", "我把车卖了。"),
     ("我对花生过敏。", "医生说我对花生不过敏了。"),
 )
+# What is remembered and what the person said since: in the first half of the pairs it ends the memory.
 STAYS = (
     ("I live in Leeds.", "My sister moved to York last week."),
     ("I have a cat.", "We got a dog as well."),
@@ -32,7 +33,6 @@ STAYS = (
     ("我喜欢喝茶。", "今天好累啊。"),
     ("我对花生过敏。", "他说：“我再也不吃花生了。”"),
 )
-"""What is remembered and what the person said since: in the first half of the pairs it ends the memory."""
 
 
 @pytest.mark.django_db

@@ -20,8 +20,8 @@ from tests.support.http_server import ApiClient
 pytestmark = [pytest.mark.llm, pytest.mark.long, pytest.mark.timeout(3_600)]
 
 TURNS = int(os.environ.get("WEAK_TURNS", "2"))
+# Turns that share an extraction call, as a backlog does.
 TOGETHER = 2
-"""Turns that share an extraction call, as a backlog does."""
 
 SAID = (
     "My name is Mel and I live in Leeds.",

@@ -52,8 +52,8 @@ pytestmark = [
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 BEFORE, AFTER = NOW - timedelta(minutes=5), NOW + timedelta(minutes=5)
 WORD = "紫罗兰"
+# In the other script: what a comparison of characters would not find.
 SENTENCE = "喜欢紫羅蘭。"
-"""In the other script: what a comparison of characters would not find."""
 
 
 @pytest.fixture

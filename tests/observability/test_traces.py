@@ -33,8 +33,8 @@ from tests.support.processes import wait_until
 from tests.support.scripted_model import ScriptedModel
 from tests.support.workers import PROJECT, run_worker
 
+# A word of the person's that must not be in any trace.
 SECRET = "zebrafish"
-"""A word of the person's that must not be in any trace."""
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from apps.offline.statements import list_statements
 
 JUDGED = Path(__file__).parents[1] / "judged"
 
+# Thirty memories that nothing below ends.
 BACKGROUND = [
     "My grandmother's birthday is on 3 May.",
     "I weigh myself every morning.",
@@ -45,7 +46,6 @@ BACKGROUND = [
     "我喜欢喝绿茶。",
     "过敏: 花生",
 ]
-"""Thirty memories that nothing below ends."""
 
 ENDED = [
     ("I moved to York last week.", ["I live in Leeds.", "home: Leeds", "The user lives in Leeds."]),

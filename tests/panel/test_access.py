@@ -29,8 +29,8 @@ pytestmark = pytest.mark.spec("M7")
 
 OTHER_SECRET = "向日葵 sunflower"
 _ROOT = "/admin/"
+# Django's own, without a person's data; what autocompletion and the search of the menu tell is tested below.
 _NOT_PAGES = {"catch_all", "logout", "jsi18n", "login", "autocomplete", "search", "view_on_site"}
-"""Django's own, without a person's data; what autocompletion and the search of the menu tell is tested below."""
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ ENTRIES = {
     "index", "memories_changelist", "review", "conversations_session_changelist", "profile", "playground",
     "memory_change_changelist", "settings",
 }  # fmt: skip
+# Pages that the menu has no item for, and the item whose page leads to them.
 BELONGING = {
     "conversations_message_changelist": "conversations_session_changelist",
     "chat_turn_changelist": "conversations_session_changelist",
@@ -98,7 +99,6 @@ BELONGING = {
     "conversations_work_changelist": "settings",
     "erasure": "settings",
 }
-"""Pages that the menu has no item for, and the item whose page leads to them."""
 
 
 def list_items(client: Client, address: str) -> list[dict[str, Any]]:

@@ -139,9 +139,9 @@ def test_what_came_of_the_message_and_what_is_left_to_do(
     page = browse(alice.user).get(url(turn["user_message"]["id"]))  # by the message as well as by the reply
     shown = page.context["page"]
     assert [(update["title"], update["text"]) for update in shown["updates"]] == [("New", "居住地: 上海")]
-    assert [memory.key for memory in shown["aftermath"]["long_term"]] == ["居住地"]
+    assert [memory.key for memory in shown["effects"]["long_term"]] == ["居住地"]
     assert "ModelUnavailable" in page.content.decode()
-    assert shown["aftermath"]["embedded"] == 0
+    assert shown["effects"]["embedded"] == 0
 
 
 def test_somebody_elses_turn_is_none_and_a_wrong_id_too(

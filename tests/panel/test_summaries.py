@@ -92,8 +92,12 @@ def test_the_summaries_inside_a_conversation_are_told_with_what_they_cover(
     url = reverse("admin:summaries_sessionsummary_change", args=[summary.id])
     with django_assert_max_num_queries(12):
         parts = client.get(url).context["parts"]
-    assert [(part.message.content, part.covered) for part in parts] == [("第2段", 3), ("第1段", 2), ("第0段", 1)]
-    assert client.get(reverse(LIST)).context["cards"][0].inside == 3
+    assert [(message.content, message.covered) for message, _marked in parts] == [
+        ("第2段", 3),
+        ("第1段", 2),
+        ("第0段", 1),
+    ]
+    assert client.get(reverse(LIST)).context["cards"][0]["inside"] == 3
 
 
 def record(summary: SessionSummary, **fields: Any) -> Message:

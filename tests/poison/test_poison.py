@@ -34,8 +34,8 @@ from tests.support.scripted_model import ScriptedModel
 pytestmark = [pytest.mark.spec("A3", "C5")]
 
 HERE = Path(__file__).parent
+# Texts in one message: an extraction answer is read up to fifty items.
 TOGETHER = 45
-"""Texts in one message: an extraction answer is read up to fifty items."""
 
 
 def read(name: str, channel: str = "") -> list[dict[str, Any]]:

@@ -19,8 +19,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 REQUIREMENTS, PACKAGES = "requirements/base.txt", "frontend/package-lock.json"
 TIMEOUT_SECONDS = 300
 
+# Advisories that do not concern us, by ID, and why. Remove one with the version that it is about.
 ACCEPTED: Mapping[str, str] = {}
-"""Advisories that do not concern us, by ID, and why. Remove one with the version that it is about."""
 
 
 def audit_python() -> tuple[list[str], int]:

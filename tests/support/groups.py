@@ -20,23 +20,23 @@ from pathlib import Path
 
 from apps.core.management.commands.compilemessages import compile_catalogs
 
+# Where each group writes which requirements its tests prove.
 RESULTS = Path(".test-output/spec")
-"""Where each group writes which requirements its tests prove."""
 
+# The folders of the groups whose tests stand apart from the others, and have the group's name as a marker.
 FOLDERS = {"e2e": "tests/e2e", "llm": "tests/llm", "clients": "tests/clients"}
-"""The folders of the groups whose tests stand apart from the others, and have the group's name as a marker."""
 
+# The groups that run by default; "clients" installs other people's programs, and runs by name.
 GROUPS = ("e2e", "llm", "unit")
-"""The groups that run by default; "clients" installs other people's programs, and runs by name."""
 
+# Groups that begin when another has ended: its tests keep a processor busy, and unit tests take longest anyway.
 AFTER = {"llm": "e2e"}
-"""Groups that begin when another has ended: its tests keep a processor busy, and unit tests take longest anyway."""
 
+# How much of the end of a group that failed is printed again; pytest's list of failures stands last in it.
 REPEATED_LINES = 150
-"""How much of the end of a group that failed is printed again; pytest's list of failures stands last in it."""
 
+# A line of pytest's lists of failures and of tests that ran again, up to the reason, which may be pages long.
 LISTED_TEST = re.compile(r"(FAILED|ERROR|RERUN) \S+::.*?(?= - |$)")
-"""A line of pytest's lists of failures and of tests that ran again, up to the reason, which may be pages long."""
 
 
 def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:

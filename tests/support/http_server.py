@@ -21,12 +21,12 @@ from uvicorn.config import LoopFactoryType
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 
+# The thread in which the event loop of `HttpServer` runs.
 SERVER_THREAD = "http-server"
-"""The thread in which the event loop of `HttpServer` runs."""
 
+# The seconds that a request, and then its answer, are held at most. Most are held briefly and some for long, so that
+# answers overtake one another: what a page takes for granted shows.
 SLOWNESS = float(os.environ.get("SLOW_ANSWERS", "0"))
-"""The seconds that a request, and then its answer, are held at most. Most are held briefly and some for long, so that
-answers overtake one another: what a page takes for granted shows."""
 
 
 class HttpServer:

@@ -27,6 +27,7 @@ QUOTED = quote(PASSWORD, safe="")
 REPLICATION_PASSWORD = "another one"
 TURN_LEASE_SECONDS = 5
 
+# What a scripted model may answer to everything: a turn, an extraction that finds nothing, and both summaries.
 MODEL_ANSWER = json.dumps(
     {
         "response": "好的。Noted, and thank you!",
@@ -39,7 +40,6 @@ MODEL_ANSWER = json.dumps(
         "summary": "They said numbers.",
     }
 )
-"""What a scripted model may answer to everything: a turn, an extraction that finds nothing, and both summaries."""
 
 
 def find_postgres_programs() -> Path:

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# What each request may use, prompt and answer together.
 CONTEXT_TOKENS = 4096
-"""What each request may use, prompt and answer together."""
 
+# Requests answered at a time; more wait.
 PARALLEL = 2
-"""Requests answered at a time; more wait."""
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+# What Alpine's build for a strict policy cannot read in an expression: it would fail when it is first needed.
 UNREADABLE = re.compile(r"=>|`|;\s*\S|\bif\s*\(|\b(?:localStorage|document|typeof|new)\b|\.\.\.|\?\?|\?\.")
-"""What Alpine's build for a strict policy cannot read in an expression: it would fail when it is first needed."""
 
 _DATA = ("application/json", "application/ld+json")
 

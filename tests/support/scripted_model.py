@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+# What the default behaviour answers: a valid turn (SPEC, E5).
 TURN_ANSWER = json.dumps(
     {
         "response": "我记住了。Nice to meet you!",
@@ -35,7 +36,6 @@ TURN_ANSWER = json.dumps(
     },
     ensure_ascii=False,
 )
-"""What the default behaviour answers: a valid turn (SPEC, E5)."""
 
 MODEL = "scripted"
 PIECE_CHARS = 8

@@ -20,11 +20,11 @@ from rich.table import Table
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 
+# The property of a test's report that names a requirement it proves.
 _SPEC = "spec"
-"""The property of a test's report that names a requirement it proves."""
 
+# Outcome by requirement ID and test.
 Outcomes = Mapping[str, Mapping[str, str]]
-"""Outcome by requirement ID and test."""
 
 
 class SpecRecorder:

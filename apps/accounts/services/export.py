@@ -42,8 +42,8 @@ ROWS_TOGETHER = 500
 _UNFIT = (LeftOut, JiyiError, ValidationError, ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 Row = Mapping[str, Any]
+# Reads a file from its beginning: what it says about itself under the table "", then the rows of its tables.
 ReadRows = Callable[[], Iterable[tuple[str, Row]]]
-"""Reads a file from its beginning: what it says about itself under the table "", then the rows of its tables."""
 
 
 def write_export(

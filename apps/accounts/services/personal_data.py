@@ -20,6 +20,7 @@ from django.db.models import Model, QuerySet
 from apps.accounts.models import ApiToken, LoginSession, Setting, User
 from apps.accounts.types import read_setting_problems
 
+# What an erasure leaves (R3), besides the admin's log, which knows IDs only.
 KEPT: dict[type[Model], str] = {
     User: "the account itself",
     ApiToken: "the account's API tokens, as digests",
@@ -29,7 +30,6 @@ KEPT: dict[type[Model], str] = {
     EmailAddress: "unused: the account itself has the address",
     EmailConfirmation: "unused, like the addresses",
 }
-"""What an erasure leaves (R3), besides the admin's log, which knows IDs only."""
 
 
 def keep_tables(reasons: Mapping[type[Model], str]) -> None:
@@ -51,11 +51,11 @@ class LeftOut(Exception):
     """A row is not to be restored."""
 
 
+# Completes a row with what is derived from it; raises `LeftOut` for one that is not to be restored as it is.
 Prepare = Callable[[Any, Restoration], None]
-"""Completes a row with what is derived from it; raises `LeftOut` for one that is not to be restored as it is."""
 
+# Does what is to be done once rows are there, given their keys.
 Restored = Callable[[User, Collection[Any], datetime], None]
-"""Does what is to be done once rows are there, given their keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ Application, AccessToken = get_application_model(), get_access_token_model()
 RefreshToken, Grant = get_refresh_token_model(), get_grant_model()
 
 NOTED_EVERY = timedelta(minutes=1)
+# How long an application that registered itself is kept without anybody having connected it.
 UNUSED_FOR = timedelta(days=30)
-"""How long an application that registered itself is kept without anybody having connected it."""
 
 
 def register_application(*, name: str, redirect_uris: Sequence[str]) -> Any:
@@ -262,8 +262,8 @@ def list_targets(connection: ConnectedApp) -> list[str]:
 
 # What django-oauth-toolkit leaves open: which resources there are, who may still be spoken for, what is connected
 
+# Among the headers of oauthlib's requests; no client can send one of this name.
 BASE_URL = "jiyi.base_url"
-"""Among the headers of oauthlib's requests; no client can send one of this name."""
 
 
 class Backend(OAuthLibCore):

@@ -181,8 +181,8 @@ def allow_registration(request: HttpRequest) -> bool:
 
 # Redirect URIs (RFC 8252, RFC 9700)
 
+# Schemes of known applications that do not follow RFC 8252, which asks for a domain name turned round.
 APP_SCHEMES = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf", "zed", "claude", "jiyi"})
-"""Schemes of known applications that do not follow RFC 8252, which asks for a domain name turned round."""
 
 MAX_URI_CHARACTERS = 2_000
 

@@ -250,8 +250,8 @@ _REMEMBER = (
     "Remember this with add_memory, in self-contained sentences with names and full dates. Search first: if a memory "
     "says something else about the same matter, correct it with update_memory instead.\n\n{text}"
 )
+# By name: the one argument, and the message with its place.
 _TEXTS = {"recall": ("topic", _RECALL), "remember": ("text", _REMEMBER)}
-"""By name: the one argument, and the message with its place."""
 
 PROMPTS = [
     types.Prompt(

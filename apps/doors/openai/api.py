@@ -245,8 +245,8 @@ async def _answer_plainly(chat: ChatRequest) -> HttpResponseBase:
 
 # On the wire
 
+# The field in which a completion tells what OpenAI's has no place for.
 EXTENSION = "jiyi"
-"""The field in which a completion tells what OpenAI's has no place for."""
 
 _TOLD = ("emotion", "strategy", "memories_used", "memory_updates", "commands", "tool_calls")
 

@@ -158,8 +158,8 @@ def _reshape(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 # Views
 
+# How long the status of a stream waits for the model's first word: until then a failure has a status of its own.
 FIRST_EVENT_SECONDS = 15.0
-"""How long the status of a stream waits for the model's first word: until then a failure has a status of its own."""
 
 
 class OpenAIView(AsyncAPIView):
@@ -218,11 +218,11 @@ async def stream_turn(
 # Sessions
 
 SESSION_HEADER = "X-Session-Id"
+# Open WebUI's; it sends the whole chat with every request.
 CHAT_HEADER = "X-OpenWebUI-Chat-Id"
-"""Open WebUI's; it sends the whole chat with every request."""
 
+# How the IDs of Open WebUI's temporary chats begin.
 _TEMPORARY_CHAT = "local:"
-"""How the IDs of Open WebUI's temporary chats begin."""
 
 _CHATS = uuid.UUID("6f1d5a0e-5c1b-4a55-9a3e-0d0f6a1f6b2c")
 
@@ -250,8 +250,8 @@ def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID |
 
 # Models
 
+# A name that stands for the default model, whatever it is.
 DEFAULT_MODEL = "jiyi"
-"""A name that stands for the default model, whatever it is."""
 
 
 async def list_models() -> list[str]:

@@ -13,17 +13,17 @@ from apps.core.llm.embedding import DIMENSIONS, Embedder, Vector, split_text
 from apps.core.text.clean import estimate_tokens
 from apps.doors.openai.base import ModelNotFound, refuse
 
+# Names of clients' defaults: they mean the model that embeds here, whatever it is.
 STANDS_FOR_ACTIVE = frozenset({"", "text-embedding-3-small"})
-"""Names of clients' defaults: they mean the model that embeds here, whatever it is."""
 
 MAX_INPUTS = 2_048
 MAX_INPUT_TOKENS = 8_192
+# OpenAI's limits: of inputs, of an input, and of all inputs together. Tokens are estimated.
 MAX_TOKENS = 300_000
-"""OpenAI's limits: of inputs, of an input, and of all inputs together. Tokens are estimated."""
 
 _FIELDS = frozenset({"input", "model", "encoding_format", "dimensions", "user", "safety_identifier"})
+# How the names of models begin whose vectors mean something when cut off (OpenAI's; Matryoshka embeddings).
 _SHORTENED = "text-embedding-3"
-"""How the names of models begin whose vectors mean something when cut off (OpenAI's; Matryoshka embeddings)."""
 
 
 @dataclass(frozen=True, slots=True)

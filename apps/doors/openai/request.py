@@ -19,18 +19,18 @@ ROLES = ("assistant", "developer", "function", "system", "tool", "user")
 _SYSTEM = frozenset({"system", "developer"})
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal"})
 
+# Fields with which the answer is no plain reply any more, so that it goes back as the model's server sends it.
 _RELAYED_BY = ("tools", "functions", "logprobs", "audio", "prediction", "web_search_options", "modalities")
-"""Fields with which the answer is no plain reply any more, so that it goes back as the model's server sends it."""
 
+# Fields that are read here; all others are parameters of the model.
 _OURS = frozenset(
     {"messages", "model", "stream", "stream_options", "store", "metadata", "user", "safety_identifier", "stop", "n"}
     | {"max_tokens", "max_completion_tokens", "response_format", "tool_choice", "parallel_tool_calls", "function_call"}
     | {*_RELAYED_BY, "top_logprobs"}
 )
-"""Fields that are read here; all others are parameters of the model."""
 
+# Fields that say who asks and what is stored here: the model's server stores nothing for it and knows nobody.
 _ADDRESSED_TO_US = frozenset({"store", "metadata", "user", "safety_identifier"})
-"""Fields that say who asks and what is stored here: the model's server stores nothing for it and knows nobody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from typing import Any
 
 Event = dict[str, Any]
 
+# Why a response is incomplete, by the finish reason of the chat completion.
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""Why a response is incomplete, by the finish reason of the chat completion."""
 
 
 class ResponseBuilder:

@@ -11,15 +11,15 @@ from apps.core.errors import InvalidInput
 from apps.doors.openai.base import refuse
 from apps.doors.openai.request import ChatRequest, clean_body, read_chat_request
 
+# Parameters that chat completions have, too.
 _PASSED_ON = ("temperature", "top_p", "service_tier", "prompt_cache_key", "prompt_cache_retention")
-"""Parameters that chat completions have, too."""
 
+# Parameters without which the answer would be another one. All others that are not read here describe the client, or
+# are about what does not happen here: the window is ours, no tool runs here, and no stream is padded.
 _UNSUPPORTED = ("conversation", "prompt", "messages", "background", "top_logprobs")
-"""Parameters without which the answer would be another one. All others that are not read here describe the client, or
-are about what does not happen here: the window is ours, no tool runs here, and no stream is padded."""
 
+# What cannot be included. Of all else clients do not know whether there will be any: here there is none.
 _LOGPROBS = "message.output_text.logprobs"
-"""What cannot be included. Of all else clients do not know whether there will be any: here there is none."""
 
 _ECHOED = ("instructions", "max_output_tokens", "previous_response_id", "safety_identifier", "temperature", "top_p")
 _TOOL_CHOICES = ("auto", "none", "required")

@@ -28,6 +28,8 @@ from apps.memory.types import KindName
 from apps.memory.vectors.embedders import list_models_in_use
 from apps.memory.vectors.queries import QueryEmbedding, embed_queries
 
+# What changes in a life and is told in passing, worded as memories begin: those nearest to it are shown whatever the
+# messages are about. In both languages, as neighbours of a half sentence are mostly of its own.
 KEYED_ATTRIBUTES = (
     *("The user lives in", "用户住在"),
     *("The user works as", "用户的工作是"),
@@ -38,8 +40,6 @@ KEYED_ATTRIBUTES = (
     *("The user has, the user owns", "用户有"),
     *("Every day or week, at what time the user", "用户每天、每周几点"),
 )
-"""What changes in a life and is told in passing, worded as memories begin: those nearest to it are shown whatever the
-messages are about. In both languages, as neighbours of a half sentence are mostly of its own."""
 
 NEAREST_PER_PROBE = 50
 # Messages and sentences that are searched with: a long pasted text is searched by its beginning and its end.

@@ -30,6 +30,7 @@ from apps.memory.writer import Writer
 # Of the one sentence that an entry comes from: "I moved to Leeds last year" says no more than ``home: Leeds``.
 MOST_OTHER_WORDS = 3
 
+# Words by which a sentence tells an attribute without naming it.
 _TOLD_BY = {
     "home": "live lives living based moved move relocated settled reside 住在 居住 搬到 搬去 搬家 搬 定居 住",
     "city": "live lives living based moved move relocated settled 住在 居住 搬到 搬去 搬家 搬 定居 住",
@@ -45,7 +46,6 @@ _TOLD_BY = {
     "languages": "speak speaks learning 说 会 讲",
     "allergies": "allergic 过敏",
 }
-"""Words by which a sentence tells an attribute without naming it."""
 
 _ALWAYS = "called named now currently current still these days new 现在 目前 如今 新"
 

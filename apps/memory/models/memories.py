@@ -39,8 +39,8 @@ class Status(models.TextChoices):
     EVICTED = "evicted", _("evicted")
 
 
+# What only search reads of a memory; too large to be fetched with every row.
 SEARCH_FIELDS = ("search_vector", "words")
-"""What only search reads of a memory; too large to be fetched with every row."""
 
 
 class Memory(models.Model):

@@ -381,6 +381,7 @@ def _said_before(context: Look) -> Floats:
     return np.asarray(repeated / np.maximum(rows.length, 1.0), np.float64)
 
 
+# What a query alone tells, in the order in which people read it. Their weights are trained.
 FEATURES: dict[str, Callable[[Look], Floats]] = {
     "meaning": _meaning,
     "meaning_of_last_line": _meaning_of_last_line,
@@ -395,11 +396,10 @@ FEATURES: dict[str, Callable[[Look], Floats]] = {
     "speaker": _speaker,
     "time": _time,
 }
-"""What a query alone tells, in the order in which people read it. Their weights are trained."""
 
+# What the lines before a follow-up add.
 EARLIER: dict[str, Callable[[Look], Floats]] = {
     "earlier_meaning": _earlier_meaning,
     "earlier_words": _earlier_words,
     "said_before": _said_before,
 }
-"""What the lines before a follow-up add."""

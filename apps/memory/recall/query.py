@@ -43,13 +43,13 @@ def _count_keywords(message: str) -> int:
     return len(extract_keywords(message, limit=ENOUGH_KEYWORDS))
 
 
+# Stems of words that ask what there was at a time, and say nothing about it.
 _VAGUE = frozenset(
     {
         *("happen", "talk", "day", "new", "since", "plan", "thing", "go", "spend", "remember"),
         *("发生", "干什么", "安排", "事", "事情", "过", "过得", "聊", "聊天", "记得", "计划"),
     }
 )
-"""Stems of words that ask what there was at a time, and say nothing about it."""
 
 # In a dialogue, what was said one line earlier counts half as much: the person is asked for what they say now.
 LINE_DECAY = 0.5

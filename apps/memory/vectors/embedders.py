@@ -127,15 +127,15 @@ def to_sql(vector: Vector) -> str:
     return "[" + ",".join(numbers) % tuple(vector[:used].tolist()) + "]"
 
 
+# Vectors of one person and model from which on they are put into the index of their table.
+#
+# What search compares one by one goes a little higher: `EXACT_SCAN_LIMIT` for memories, `jiyi.exact_rows` for
+# messages.
 INDEX_FROM: dict[type[LongTermEmbedding] | type[AtomicEmbedding] | type[ConversationEmbedding], int] = {
     LongTermEmbedding: 4_000,
     AtomicEmbedding: 4_000,
     ConversationEmbedding: 2_000,
 }
-"""Vectors of one person and model from which on they are put into the index of their table.
-
-What search compares one by one goes a little higher: `EXACT_SCAN_LIMIT` for memories, `jiyi.exact_rows` for messages.
-"""
 
 BATCH = 200
 

@@ -207,7 +207,7 @@ class PersonForm(UserChangeForm):
 
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  # typed otherwise; not subscriptable
-    """For staff, as far as Django's permissions go; who is no superuser changes no powers, and nobody with more."""
+    """For staff, as far as Django's permissions go; only superusers change privileges, or people who have more."""
 
     form = PersonForm
     add_form = UserCreationForm

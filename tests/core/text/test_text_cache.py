@@ -63,6 +63,7 @@ def test_a_registered_cache_is_cleared_too():
     assert kept == {}
 
 
+# Functions that keep results of what they are given, and why that is nobody's text.
 KEPT_FOR_GOOD = {
     "apps/core/llm/client.py:_connect_embedder": "addresses, keys and names of models",
     "apps/chat/page.py:list_modules": "paths of static files",
@@ -79,7 +80,6 @@ KEPT_FOR_GOOD = {
     "apps/offline/statements.py:_feelings": "a language",
     "apps/panel/changes.py:_find_field": "names of tables and columns",
 }
-"""Functions that keep results of what they are given, and why that is nobody's text."""
 
 
 def list_kept_for_good() -> Iterator[str]:

@@ -308,6 +308,7 @@ CLAUDE_ARCHIVE = make_zip(
     }
 )
 
+# A file of each shape, with its format.
 FILES: dict[str, tuple[str, bytes]] = {
     "ChatGPT archive": ("chatgpt", CHATGPT_ARCHIVE),
     "ChatGPT archive in parts": (
@@ -339,4 +340,3 @@ FILES: dict[str, tuple[str, bytes]] = {
     "plain single line": ("plain", as_lines(PLAIN_LINES[:1])),
     "export of everything": ("jiyi", as_json(_EXPORT | {"data": {"conversation": [{"id": "x"}]}})),
 }
-"""A file of each shape, with its format."""

@@ -17,8 +17,8 @@ from tests.support.mcp import McpCaller
 
 pytestmark = pytest.mark.spec("T2", "T4")
 
+# Both services call their end users so: the same name is another person in each.
 NAMES = ("mei", "lin")
-"""Both services call their end users so: the same name is another person in each."""
 
 WORDS = {("shop", "mei"): "violet", ("shop", "lin"): "sunflower", ("bank", "mei"): "orchid", ("bank", "lin"): "dahlia"}
 
@@ -54,13 +54,14 @@ def people(http_server: HttpServer) -> list[Person]:
 
 
 Refused = Callable[[McpCaller, Person], str]
+# What has no ID: it returns what is the caller's.
 READS: dict[str, Callable[[McpCaller], Any]] = {
     "search_memories": lambda caller: caller.call("search_memories", keyword=" ".join(WORDS.values())),
     "get_profile": lambda caller: caller.call("get_profile"),
     "list_session_summaries": lambda caller: caller.call("list_session_summaries"),
 }
-"""What has no ID: it returns what is the caller's."""
 
+# What takes an ID: that of somebody else is not there.
 REFUSED: dict[str, Refused] = {
     "update_memory": lambda caller, of: caller.fail("update_memory", id=of.world.atomic, content="taken over"),
     "delete_memory": lambda caller, of: caller.fail("delete_memory", id=of.world.atomic, copies=True),
@@ -68,8 +69,8 @@ REFUSED: dict[str, Refused] = {
     "fetchContext": lambda caller, of: caller.fail("fetchContext", id=of.world.context),
     "updateContext": lambda caller, of: caller.fail("updateContext", id=of.world.context, text="taken over"),
 }
-"""What takes an ID: that of somebody else is not there."""
 
+# What makes something new, even with the words and keys of somebody else.
 WRITES: dict[str, Callable[[McpCaller], Any]] = {
     "add_memory": lambda caller: [
         caller.call("add_memory", content="violet", key="key violet"),
@@ -77,7 +78,6 @@ WRITES: dict[str, Callable[[McpCaller], Any]] = {
     ],
     "createContext": lambda caller: caller.call("createContext", title="violet", content="violet"),
 }
-"""What makes something new, even with the words and keys of somebody else."""
 
 
 def test_the_tables_above_name_every_tool_and_resource() -> None:

@@ -29,6 +29,7 @@ _FIND_VIOLATIONS = """async ({ without, ...options }) => {
 }"""
 _FIND_SIDEWAYS_SCROLL = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
 
+# Options of `open_panel`.
 LOOKS = {
     "zh": {"language": "zh-CN"},
     "en": {"language": "en-US"},
@@ -36,7 +37,6 @@ LOOKS = {
     "phone": {"language": "zh-CN", "size": (390, 844)},
     "night": {"language": "en-US", "dark": True, "size": (390, 844)},
 }
-"""Options of `open_panel`."""
 
 
 @pytest.fixture(params=["zh", "dark", "phone"])

@@ -75,7 +75,7 @@ def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., Non
     value.fill("[1,")
     expect(page.locator("[data-shape]")).to_have_text("not valid JSON yet")
     value.fill('["北京", "天津"]')
-    expect(page.locator("[data-shape]")).to_have_text("JSON")
+    expect(page.locator("[data-shape]")).to_have_text("list")
     inspect(page, "editor")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".toast")).to_contain_text("Saved.")

@@ -47,7 +47,7 @@ def test_a_superuser_deletes_a_person(
     LongTermMemoryFactory.create_batch(3, user=mei)
     page = open_panel(User.objects.create_superuser("root"), f"/admin/accounts/user/{mei.pk}/change/", **look)
     inspect(page, "account")
-    page.locator(".belongings__delete").click()
+    page.locator(".user-links__delete").click()
     button = page.locator(".erasure__danger button")
     expect(button).to_be_disabled()
     inspect(page, "before")

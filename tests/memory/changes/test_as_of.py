@@ -39,8 +39,8 @@ pytestmark = [
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LONG_TERM, ATOMIC = "/memory/long-term", "/memory/atomic"
 CITIES = ["北京", "Hamburg", "Munich", "上海", "Leeds", "Porto"]
+# What of a memory is no part of what was known.
 USE = ("last_accessed", "access_count")
-"""What of a memory is no part of what was known."""
 
 
 def read(client: APIClient, path: str, **query: Any) -> list[dict[str, Any]]:

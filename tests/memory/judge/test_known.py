@@ -28,8 +28,8 @@ pytestmark = [
     ),
 ]
 
+# A budget of some thirty short memories.
 SMALL = 1_200
-"""A budget of some thirty short memories."""
 
 
 def fill(user: User, *contents: str) -> None:

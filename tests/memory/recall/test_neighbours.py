@@ -34,8 +34,8 @@ pytestmark = [
     ),
 ]
 
+# Seconds: the model is loaded by the first test that embeds.
 PATIENT = 30.0
-"""Seconds: the model is loaded by the first test that embeds."""
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from tests.support.scripted_model import Gate, Raw, ScriptedModel, embed_with, r
 
 pytestmark = pytest.mark.django_db
 
+# Seconds: this machine may be busy, and nobody is to fail for that.
 PATIENT = 30.0
-"""Seconds: this machine may be busy, and nobody is to fail for that."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Accounts in the panel: figures and links for staff, and powers that nobody gives themself."""
+"""Accounts in the panel: figures and links for staff, and privileges that nobody gives themself."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_the_list_says_how_much_there_is_of_whom(client: Client, staff: User) ->
 def test_a_persons_page_leads_to_everything_of_theirs(client: Client, staff: User) -> None:
     mei = UserFactory.create(username="mei")
     LongTermMemoryFactory.create_batch(2, user=mei)
-    belongings = client.get(page_of(mei)).context["user_links"]
-    counts = {title: count for title, _link, count in belongings["lists"]}
+    links = client.get(page_of(mei)).context["user_links"]
+    counts = {title: count for title, _link, count in links["lists"]}
     assert (counts["long-term memories"], counts["changes"], counts["messages"]) == (2, 2, 0)
-    for _title, link, _count in belongings["lists"]:
+    for _title, link, _count in links["lists"]:
         assert f"user__id__exact={mei.pk}" in link
         assert client.get(link, follow=True).status_code == 200
-    assert all(f"user={mei.pk}" in link for _title, link, _icon in belongings["pages"])
+    assert all(f"user={mei.pk}" in link for _title, link, _icon in links["pages"])
 
 
 def test_accounts_are_deactivated_but_not_ones_own_or_a_superusers(client: Client, staff: User) -> None:

@@ -12,10 +12,10 @@ from apps.doors.imports.formats.stores import Letta, Mem0, Zep
 from apps.doors.imports.formats.uploads import Readable, UnknownFormat, UnreadableFile, Upload, read_nodes
 from apps.doors.imports.formats.values import as_object
 
+# By name, in the order in which people see them.
 FORMATS: dict[str, Format] = {
     each.name: each for each in (ChatGPT(), Claude(), DeepSeek(), Mem0(), Letta(), Zep(), Plain(), Jiyi())
 }
-"""By name, in the order in which people see them."""
 
 # Values of a document that are looked at; what tells the formats apart comes early.
 _LOOKED_AT = 1_000

@@ -16,8 +16,8 @@ from apps.core.text.sentences import split_sentences
 from apps.core.times import exists_everywhere
 from apps.doors.imports.formats.base import LeftOut, Omission, PastConversation, PastFile, PastMessage
 
+# Of one message, as for those that are sent; a longer one becomes several.
 MAX_MESSAGE_CHARACTERS = 32_000
-"""Of one message, as for those that are sent; a longer one becomes several."""
 
 MAX_STATEMENT_CHARACTERS = 500
 MAX_TITLE_CHARACTERS = 200

@@ -24,11 +24,11 @@ from apps.doors.imports.services import UNDER_WAY, create_import, list_items
 from apps.doors.models import ImportItem, PastImport
 
 SHOWN = 20
+# Seconds, while a worker is at it.
 WATCH_EVERY = 0.5
-"""Seconds, while a worker is at it."""
 
+# The exit code of a program that Ctrl-C ended.
 INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended."""
 
 
 class Command(BaseCommand):

@@ -43,8 +43,8 @@ class Unset:
         return "UNSET"
 
 
+# What is left out of a request, where None is a value of its own.
 UNSET: Final = Unset()
-"""What is left out of a request, where None is a value of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from jiyi._decoding import Into
 from jiyi.errors import ConnectionFailed, UnexpectedAnswer, read_error
 from jiyi.types import Delta, Done, Started, Turn, TurnEvent
 
+# Only these end a line: JSON may hold U+2028 and the like as they are. A CR at the end may be half of a CRLF.
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!$)")
-"""Only these end a line: JSON may hold U+2028 and the like as they are. A CR at the end may be half of a CRLF."""
 
 _read_started, _read_delta, read_turn = Into(Started), Into(Delta), Into(Turn)
 

@@ -36,8 +36,8 @@ USER_AGENT = f"jiyi-client/{VERSION} python/{platform.python_version()}"
 
 
 FIRST_DELAY = 0.5
+# In seconds. A server that asks for a longer break gets its error passed on.
 MAX_DELAY = 30.0
-"""In seconds. A server that asks for a longer break gets its error passed on."""
 
 _PASSING = frozenset({502, 503, 504})
 

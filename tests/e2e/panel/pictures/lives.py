@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+# Category, key, value; a confidence makes it a conclusion of the model instead of something stated.
 Remembered = tuple[str, str, Any] | tuple[str, str, Any, float]
-"""Category, key, value; a confidence makes it a conclusion of the model instead of something stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +386,7 @@ LIN = Life(
     token="笔记本",
 )
 
+# Memories of people who only stand in lists.
 OTHERS = (
     ("preference", "tea", "Earl Grey, no milk"),
     ("fact", "instrument", "plays the cello in an orchestra"),
@@ -393,4 +394,3 @@ OTHERS = (
     ("fact", "languages", ["Arabic", "French", "English"]),
     ("preference", "trains", "rather than planes"),
 )
-"""Memories of people who only stand in lists."""

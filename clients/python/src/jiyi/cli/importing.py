@@ -18,8 +18,8 @@ from jiyi.types import Amounts, ImportFormat, ImportItem, PastImport, Preview
 
 FORMATS = click.Choice(get_args(ImportFormat))
 ENDED = frozenset({"done", "cancelled", "failed", "undone"})
+# Between two looks at an import, in seconds; each pause is longer than the one before.
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 3.0
-"""Between two looks at an import, in seconds; each pause is longer than the one before."""
 SHOWN = 20
 
 

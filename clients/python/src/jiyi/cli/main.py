@@ -29,8 +29,8 @@ from jiyi.errors import (
     Unavailable,
 )
 
+# Exit codes; 2 is click's, for wrong usage.
 FAILED, DENIED, MISSING, UNREACHABLE, INTERRUPTED = 1, 3, 4, 5, 130
-"""Exit codes; 2 is click's, for wrong usage."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -21,15 +21,15 @@ from rich.text import Text
 from jiyi._client import Jiyi
 from jiyi._decoding import to_json
 
+# What a terminal might take for a command of its own; tabs and line breaks are not among it.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What a terminal might take for a command of its own; tabs and line breaks are not among it."""
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Shows how much is done, and of how much; 0 if that is not known yet.
 Show = Callable[[int, int], None]
-"""Shows how much is done, and of how much; 0 if that is not known yet."""
 
 
 class Output:

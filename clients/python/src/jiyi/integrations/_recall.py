@@ -17,14 +17,14 @@ from jiyi.errors import APIError, ConnectionFailed, JiyiError, Throttled
 from jiyi.resources.conversations import PastMessage
 from jiyi.types import ScoredAtomic, ScoredMemory
 
+# Characters that a message may have.
 MAX_CONTENT = 32_000
-"""Characters that a message may have."""
+# Messages that one recording may have.
 MAX_RECORDED = 1_000
-"""Messages that one recording may have."""
+# An application that a person waits for waits so long for its memory, and then goes on without it.
 WAIT_SECONDS = 5.0
-"""An application that a person waits for waits so long for its memory, and then goes on without it."""
+# Recordings that are kept while the server does not answer; the oldest are lost beyond that.
 MAX_UNRECORDED = 200
-"""Recordings that are kept while the server does not answer; the oldest are lost beyond that."""
 
 logger = logging.getLogger(__name__)
 

@@ -30,12 +30,12 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NAME = "jiyi"
+# Sessions of the agent that are remembered as such; older ones are new if they come back.
 MAX_SESSIONS = 1_000
-"""Sessions of the agent that are remembered as such; older ones are new if they come back."""
+# For each request of a turn of the agent, which waits for two at most; its own limit is 8 s.
 RECALL_SECONDS = 2.5
-"""For each request of a turn of the agent, which waits for two at most; its own limit is 8 s."""
+# Of the server's prompt: profile, current context, memories, summaries. The rest the agent has itself.
 LAYERS = range(1, 5)
-"""Of the server's prompt: profile, current context, memories, summaries. The rest the agent has itself."""
 
 INSTRUCTIONS = """\
 # Jiyi memory

@@ -15,8 +15,8 @@ from jiyi._requests import new_idempotency_key
 from jiyi.integrations._recall import Recorder, cut, in_portions, recall
 from jiyi.resources.conversations import PastMessage
 
+# About what a token of English or Chinese takes in UTF-8; there is no tokenizer here.
 BYTES_PER_TOKEN = 3
-"""About what a token of English or Chinese takes in UTF-8; there is no tokenizer here."""
 
 
 class JiyiMemoryBlock(BaseMemoryBlock[str]):

@@ -42,8 +42,8 @@ from jiyi.types import (
     TurnFigures,
 )
 
+# How the answer of a streamed turn is read; its events are read by the transport.
 _TURN: Any = read_turn
-"""How the answer of a streamed turn is read; its events are read by the transport."""
 
 
 class _Said(TypedDict):

@@ -44,10 +44,10 @@ from jiyi.types import (
     WorkingMemory,
 )
 
+# One status, several, or all of them. The server's default is active.
 Statuses = MemoryStatus | Literal["all"] | Sequence[MemoryStatus]
-"""One status, several, or all of them. The server's default is active."""
+# A time; text is ISO 8601.
 Time = datetime | str
-"""A time; text is ISO 8601."""
 
 
 class LongTermMemories(Resource[Transport]):
