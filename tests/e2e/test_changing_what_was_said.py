@@ -96,7 +96,7 @@ def test_the_old_reply_comes_back_where_there_is_no_other(chat: ChatPage, model:
     ("language", "size", "dark", "words"),
     [
         ("zh-CN", (1440, 900), False, ("编辑并重新发送", "撤销编辑")),
-        ("en-GB", (390, 844), True, ("Edit and resend", "Undo edit")),
+        pytest.param("en-GB", (390, 844), True, ("Edit and resend", "Undo edit"), marks=pytest.mark.long),
     ],
     ids=["Chinese", "English on a dark phone"],
 )

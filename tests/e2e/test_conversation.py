@@ -188,7 +188,6 @@ def test_favourites_are_kept_and_can_be_seen_alone(chat: ChatPage) -> None:
     expect(chat.messages).to_have_count(4)
 
 
-@pytest.mark.journey
 @pytest.mark.spec("C7")
 def test_a_temporary_conversation_remembers_nothing(chat: ChatPage) -> None:
     toggle = chat.page.get_by_role("switch", name="临时会话")

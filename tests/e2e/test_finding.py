@@ -55,7 +55,7 @@ def chosen(chat: ChatPage) -> Locator:
 
 
 @pytest.mark.journey
-@LANGUAGES
+@pytest.mark.parametrize("language", ["zh-CN", pytest.param("en-GB", marks=pytest.mark.long)])
 def test_what_was_said_long_ago_is_found_opened_and_marked(
     open_chat: Callable[..., ChatPage], mei: User, language: str
 ) -> None:

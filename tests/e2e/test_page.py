@@ -18,7 +18,6 @@ from tests.support.scripted_model import ScriptedModel
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>\u202egnirts\u202c"
 
 
-@pytest.mark.journey
 def test_logging_in_and_out(new_context: Callable[..., BrowserContext], mei: User) -> None:
     page = new_context().new_page()
     page.goto("/")

@@ -131,7 +131,6 @@ def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: 
     expect(page.locator("tbody .memory__name")).to_have_text(["dog", "cat"])
 
 
-@pytest.mark.journey
 @pytest.mark.spec("M3")
 def test_adding_selecting_deleting_and_clearing(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User

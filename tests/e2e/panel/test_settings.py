@@ -14,7 +14,6 @@ from tests.e2e.chat_page import read_clipboard
 pytestmark = pytest.mark.spec("G1", "M5", "M7")
 
 
-@pytest.mark.journey
 def test_somebody_changes_their_settings(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
 ) -> None:
