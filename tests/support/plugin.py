@@ -18,7 +18,7 @@ from servestatic.middleware import ServeStaticMiddleware
 from apps.memory.vectors import queries
 
 # Of each parameter of a test the quick run takes so many values, the first ones.
-QUICK_CASES = 3
+QUICK_CASES = 2
 
 _ALL_LONG = re.compile(r"^pytestmark = .*\bpytest\.mark\.long\b(?!_)", re.MULTILINE)
 _LONG_TEST_SECONDS = 900

@@ -46,7 +46,7 @@ def read_embedding_request(body: Any, *, active: str) -> EmbeddingRequest:
     for name in body:
         if name not in _FIELDS:
             refuse(f"Unknown parameter: {name!r}.", str(name))
-    model = body.get("model") or ""
+    model = "" if body.get("model") is None else body["model"]
     if not isinstance(model, str):
         refuse("model must be a string.", "model")
     texts = _read_texts(body.get("input"))

@@ -68,7 +68,7 @@ def read_chat_request(body: Any, *, whole: bool) -> ChatRequest:
     if options is not None and not isinstance(options, Mapping):
         refuse("stream_options must be an object.", "stream_options")
     stored = _read_flag(body, "store", default=True)
-    model = body.get("model") or ""
+    model = "" if body.get("model") is None else body["model"]
     if not isinstance(model, str):
         refuse("model must be a string.", "model")
     kept = {**body, "model": "" if model == DEFAULT_MODEL else model}

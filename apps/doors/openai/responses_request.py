@@ -83,7 +83,7 @@ def read_response_request(body: Any, *, limit_name: str) -> ResponseRequest:
     parallel = _read(body, "parallel_tool_calls", bool, "true or false", default=None)
     text = body.get("text") or {}
     parameters: dict[str, Any] = {
-        "model": body.get("model") or "",
+        "model": body.get("model"),
         "stream": stream,
         "store": stored,
         **({"stream_options": {"include_usage": True}} if stream else {}),
@@ -216,7 +216,7 @@ def _read_reasoning(body: Mapping[str, Any]) -> str | None:
 
 
 def _read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
-    metadata = body.get("metadata") or {}
+    metadata = {} if body.get("metadata") is None else body["metadata"]
     if (
         not isinstance(metadata, Mapping)
         or len(metadata) > _MAX_METADATA

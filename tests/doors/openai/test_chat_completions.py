@@ -283,6 +283,7 @@ def test_a_stream_that_breaks_off_ends_with_an_error(client: openai.OpenAI, mode
         ({"messages": [user("Hi"), assistant("Hello \0"), user([{"type": "text", "text": "\ud83d"}])]}, "messages"),
         ({"messages": [user("Half an emoji: \ude00"), assistant("Well")]}, "messages"),
         ({"messages": [user("Hi")], "metadata": DEEP}, "body"),
+        ({"messages": [user("Hi")], "model": {}}, "model"),
         ({"messages": [{"role": "user", "content": " "}]}, "messages"),
         ({"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}, "messages"),
         ({"messages": [user("Hi")], "stream": "yes"}, "stream"),

@@ -383,6 +383,8 @@ def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenA
         ({"input": "Hi", "text": {"format": {"type": "xml"}}}, "text.format"),
         ({"input": "Hi", "include": ["message.output_text.logprobs"]}, "include"),
         ({"input": "Hi", "metadata": {"a": 1}}, "metadata"),
+        ({"input": "Hi", "metadata": False}, "metadata"),
+        ({"input": "Hi", "model": []}, "model"),
         ({"input": "Hi", "reasoning": "high"}, "reasoning"),
         ([], "body"),
     ],
