@@ -87,7 +87,7 @@ class PastImport(models.Model):
     """One file that a person brings (`apps.doors.imports`). Its state is all that a worker needs to continue it.
 
     `claim` names the run that is at it, until `lease_until`; `attempts` counts the runs that died at it. `total` and
-    `done` count items, once the file is read. `counts`: what the report says (`apps.doors.imports.reports`).
+    `done` count items, once the file is read. `counts`: what the report says (`apps.doors.imports.running`).
     `operation`: under which its memories are undone together. `undo_before`: how far an undo has come.
     """
 

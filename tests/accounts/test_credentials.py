@@ -168,6 +168,7 @@ def read_codes(page: Any) -> list[str]:
     return re.findall(r"<li><code>(\d{4} \d{4})</code>", page.content.decode())
 
 
+@pytest.mark.long
 def test_the_owner_switches_it_on(mei: User) -> None:
     browser = open_browser(mei)
     page = browser.get(f"{SECURITY}two-factor/").content.decode()
@@ -191,6 +192,7 @@ def test_the_owner_switches_it_on(mei: User) -> None:
     assert verify_code(user=mei, code=new[3])
 
 
+@pytest.mark.long
 def test_a_password_alone_lets_nobody_in(mei: User) -> None:
     secret, _codes = set_up(mei)
     assert Client().get("/login/code").url == "/login"
@@ -205,6 +207,7 @@ def test_a_password_alone_lets_nobody_in(mei: User) -> None:
     assert browser.get("/login/code").url == "/"
 
 
+@pytest.mark.long
 def test_a_code_is_good_once(mei: User) -> None:
     secret, codes = set_up(mei)
     for code in (make_code(secret), codes[0]):

@@ -95,6 +95,7 @@ def dump_broker(broker: redis.Redis) -> str:
 # What goes and what stays
 
 
+@pytest.mark.long
 def test_everything_goes_and_the_receipt_counts_it(alice: ApiClient, bob: ApiClient) -> None:
     fill_everything(alice)
     there, others = count_rows(alice.user), dump(bob.user)

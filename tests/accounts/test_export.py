@@ -50,6 +50,7 @@ def add_messages(session: Session, count: int, content: str = "你好 hello") ->
     )
 
 
+@pytest.mark.long
 def test_the_document_holds_every_kind(alice: ApiClient, bob: ApiClient) -> None:
     build_world(alice)
     build_world(bob)

@@ -35,6 +35,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.long
 def test_of_25_wrong_passwords_5_are_looked_at(mei: User) -> None:
     statuses = [enter_password("mei", f"wrong {number}").status_code for number in range(25)]
     assert statuses == [200] * 4 + [429] * 21

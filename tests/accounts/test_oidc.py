@@ -60,6 +60,7 @@ def test_without_configuration_there_is_no_other_way(settings: Any) -> None:
     assert Client().get("/login/oidc/callback").status_code == 404
 
 
+@pytest.mark.long
 def test_who_signs_in_first_gets_an_account_and_later_the_same(provider: OidcProvider) -> None:
     browser = Client()
     provider.claims |= {"birthdate": "1990-01-01"}

@@ -89,6 +89,7 @@ def test_one_session_is_ended(mei: User) -> None:
     assert not is_logged_in(phone)
 
 
+@pytest.mark.long
 def test_all_others_are_ended_those_that_were_never_noted_too(mei: User) -> None:
     browser, others = log_in(), [log_in(), log_in()]
     LoginSession.objects.filter(session_key=others[0].session.session_key).delete()
@@ -100,6 +101,7 @@ def test_all_others_are_ended_those_that_were_never_noted_too(mei: User) -> None
     assert is_logged_in(log_in())
 
 
+@pytest.mark.long
 def test_nobody_ends_a_session_of_somebody_else(mei: User) -> None:
     browser = log_in()
     other = open_browser(User.objects.create_superuser("tang"))

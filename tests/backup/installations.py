@@ -29,8 +29,8 @@ FILL = """
 import json
 from datetime import UTC, datetime
 from apps.accounts.models import User
-from apps.conversations.services import create_session
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
+from apps.conversations.sessions import create_session
 from apps.conversations.types import RecordedMessage
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory

@@ -46,6 +46,7 @@ def write(path: Path, *, parts: dict[str, str] = WHOLE) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.long
 def test_every_changed_byte_is_seen_or_means_nothing(path: Path) -> None:
     whole = write(path)
     before = Archive.open(path)

@@ -88,6 +88,7 @@ def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
     return scripted_model
 
 
+@pytest.mark.long
 def test_everybody_becomes_an_account_with_sessions_in_order_of_time(diary: Path) -> None:
     output = replay(diary)
     assert list_sent("diary-lin") == [

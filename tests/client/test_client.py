@@ -160,6 +160,7 @@ def test_iterating_asks_for_page_after_page(client: Jiyi):
     assert (page.count, len(page.results), page.previous) == (5, 2, None)
 
 
+@pytest.mark.long
 def test_a_turn_and_what_it_left(client: Jiyi, model: ScriptedModel):
     model.script(answer("记住了。", topic="moving", entries=[{"category": "fact", "key": "home", "value": "York"}]))
     session = client.sessions.create(title="Moving")

@@ -40,6 +40,7 @@ def test_the_wheel_has_every_module_and_the_types_and_the_command(wheel: Path):
     assert required == ["Requires-Dist: httpx2>=2"]
 
 
+@pytest.mark.long
 def test_the_client_needs_nothing_but_its_one_library():
     others = {"click", "rich", "pydantic", "django"}
     code = f"import sys, jiyi, jiyi.types, jiyi.errors; print(*sorted({others} & {{*sys.modules}}))"

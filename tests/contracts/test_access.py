@@ -93,6 +93,7 @@ def test_every_endpoint_asks_for_an_account(subtests: pytest.Subtests):
             assert response["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_a_bad_token_is_none(subtests: pytest.Subtests):
     for path in ("/memory/settings", f"/chat/sessions/{uuid.UUID(int=0)}/messages", "/v1/models"):

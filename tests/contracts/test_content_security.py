@@ -76,6 +76,7 @@ def test_files_and_streams_are_no_documents() -> None:
         response.close()
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_only_pages_that_lead_back_to_an_application_have_forms_that_lead_elsewhere() -> None:
     client = Client()

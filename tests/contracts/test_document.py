@@ -88,6 +88,7 @@ def test_an_operation_is_described_with_its_parameters_body_and_errors(subtests:
                 assert error["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{shape}"}
 
 
+@pytest.mark.long
 def test_every_example_is_valid(subtests: pytest.Subtests) -> None:
     for name, schema in get_document()["components"]["schemas"].items():
         for example in schema.get("examples", []):

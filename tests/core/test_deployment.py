@@ -57,6 +57,7 @@ def find_messages() -> set[str]:
     return {str(message.id) for message in run_checks(include_deployment_checks=True)} - silenced
 
 
+@pytest.mark.long
 def test_without_tls_one_finding_says_so() -> None:
     assert find_messages() == {"core.W001"}
 

@@ -54,6 +54,7 @@ def test_many_wrong_tokens_are_refused_without_a_query(django_assert_num_queries
     }
 
 
+@pytest.mark.long
 def test_a_valid_token_is_let_through() -> None:
     token = create_token(user=User.objects.create_user("mei"))
     guess(LIMIT + 3)

@@ -109,6 +109,7 @@ def contents(user: User) -> list[str]:
     return list(AtomicMemory.objects.filter(user=user, status="active").values_list("content", flat=True))
 
 
+@pytest.mark.long
 @pytest.mark.spec("A2", "A3")
 def test_rounds_become_memories_and_the_work_is_done(answering: Callable[[Any], StandInModel]) -> None:
     user = UserFactory()
@@ -218,6 +219,7 @@ def test_a_text_in_another_script_has_to_be_near_and_an_example_of_the_prompt_ha
     assert AtomicMemory.objects.get(user=session.user).status == status
 
 
+@pytest.mark.long
 @pytest.mark.spec("A3")
 @pytest.mark.parametrize(("relation", "status"), [("new", "active"), ("contradicts", "pending")])
 def test_without_an_embedder_a_paraphrase_is_not_held_but_ends_nothing(
@@ -512,6 +514,7 @@ def test_what_names_no_message_of_the_user_is_left_out(answering: Callable[[Any]
     assert not UserProfile.objects.filter(user=session.user).exclude(reply_style="").exists()
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_a_claim_that_was_lost_writes_nothing() -> None:
     session = SessionFactory()

@@ -93,7 +93,6 @@ ANCHORED = (
     "apps.offline.attributes._patterns",
     "apps.offline.attributes._rejects",
     "apps.offline.attributes._keys",
-    "apps.offline.attributes._noun",
 )
 
 

@@ -166,6 +166,7 @@ def remember_around(user: User) -> None:
         create_atomic_memory(user=user, content=f"I saw film number {number} with Kim.", now=NOW)
 
 
+@pytest.mark.long
 def test_forgetting_ends_every_kind_as_one_and_undo_brings_all_back(user: User, session: Session) -> None:
     remember_around(user)
     create_atomic_memory(user=user, content="I like coffee.", now=NOW)

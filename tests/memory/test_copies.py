@@ -101,6 +101,7 @@ def summarize_conversation(session: Session, *contents: str) -> list[Message]:
 # The profile
 
 
+@pytest.mark.long
 def test_of_the_profile_only_the_sentence_goes(user: User, memory: LongTermMemory) -> None:
     background = f"住在北京。{SENTENCE}是律师。"
     update_profile(user=user, changes={"background": background, "sections": {"花园": "种了紫罗兰"}}, now=BEFORE)
@@ -230,6 +231,7 @@ def test_a_run_that_has_read_the_old_summary_starts_again(user: User, memory: Lo
     assert taken == {summary.id: False, theirs.id: True}
 
 
+@pytest.mark.long
 def test_summaries_of_a_conversation_are_cut_and_embedded_anew(user: User, memory: LongTermMemory) -> None:
     session = SessionFactory(user=user)
     first, second = summarize_conversation(session, SENTENCE, f"谈了租房。{SENTENCE}")
@@ -292,6 +294,7 @@ def fill(user: User) -> None:
     append_entry(user=user, context_id=context.id, text=SENTENCE, now=BEFORE)
 
 
+@pytest.mark.long
 def test_another_persons_stay_as_they_are(user: User, memory: LongTermMemory) -> None:
     other = UserFactory()
     fill(user)

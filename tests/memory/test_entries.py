@@ -146,6 +146,7 @@ def test_a_new_value_supersedes_whatever_the_category(user: User, record: Record
     assert LongTermMemory.objects.get(id=new.id).status == "active"
 
 
+@pytest.mark.long
 @pytest.mark.spec("L3")
 def test_lists_gain_and_lose_items(user: User, record: Record) -> None:
     record(entry("过敏", "花生", category="fact", mode="add"))

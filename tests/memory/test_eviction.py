@@ -44,6 +44,7 @@ def active(user: User) -> set[str]:
     return set(LongTermMemory.objects.filter(user=user, status="active").values_list("key", flat=True))
 
 
+@pytest.mark.long
 def test_nothing_goes_unless_a_setting_says_so(user: User, django_assert_num_queries: Any) -> None:
     for number in range(20):
         create(user, f"k{number}", confidence=0.1)

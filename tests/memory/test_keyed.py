@@ -59,6 +59,7 @@ def test_a_mode_makes_the_next_value_of_a_key(mode: Mode, current: Any, proposed
 FOODS = st.lists(st.sampled_from(["花生", "虾", "蟹", "牛奶", "milk", "wheat"]), unique=True)
 
 
+@pytest.mark.long
 @pytest.mark.spec("L3")
 @given(current=FOODS, proposed=FOODS)
 def test_lists_are_sets_in_order(current: list[str], proposed: list[str]) -> None:

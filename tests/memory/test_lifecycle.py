@@ -306,6 +306,7 @@ def test_accepting_an_entry_supersedes_what_the_key_had_and_is_undone(user: User
     assert show(LONG_TERM, user)[pending] == ("上海", "pending", None)
 
 
+@pytest.mark.long
 @pytest.mark.spec("L3")
 def test_accepting_an_addition_and_a_removal(user: User) -> None:
     LongTermMemoryFactory(user=user, key="过敏", value=["花生"], now=NOW)

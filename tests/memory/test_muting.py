@@ -62,6 +62,7 @@ def recalled(client: ApiClient, model: ScriptedModel, message: str = "Tell me ab
     return [line.get("key") or line["text"] for line in map(json.loads, block.splitlines())]
 
 
+@pytest.mark.long
 def test_a_muted_memory_is_not_recalled_until_it_is_unmuted(
     alice: ApiClient, model: ScriptedModel, paths: list[str]
 ) -> None:

@@ -197,6 +197,7 @@ def test_changes_are_found_by_words_before_and_after(client: Client, user: User)
     assert search(client, " ".join(["paris"] * 500)) == {"edit Lives in Paris now"}
 
 
+@pytest.mark.long
 def test_everybody_searches_their_own_changes_and_nothing_that_was_deleted(client: Client, user: User) -> None:
     memory, other = create(user, "北京"), UserFactory.create()
     create(other, "北京")

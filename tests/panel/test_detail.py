@@ -294,6 +294,7 @@ def test_deleting_names_the_copies_and_removes_them_when_asked(client: Client, u
     assert not AtomicMemory.objects.exists()
 
 
+@pytest.mark.long
 def test_nobody_elses_memory_is_there(client: Client) -> None:
     theirs = LongTermMemoryFactory(key="secret", value="secret")
     atomic, _created = create_atomic_memory(user=UserFactory(), content="secret", now=NOW)

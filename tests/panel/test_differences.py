@@ -45,6 +45,7 @@ def test_nothing_is_lost_and_neighbours_differ() -> None:
         assert all(one != other for one, other in pairwise(kinds))
 
 
+@pytest.mark.long
 def test_long_texts_take_no_long_time() -> None:
     before = "天气 weather " * 8_000
     started = time.process_time()

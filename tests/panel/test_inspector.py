@@ -144,6 +144,7 @@ def test_what_came_of_the_message_and_what_is_left_to_do(
     assert shown["effects"]["embedded"] == 0
 
 
+@pytest.mark.long
 def test_somebody_elses_turn_is_none_and_a_wrong_id_too(
     alice: ApiClient, bob: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
 ) -> None:

@@ -72,6 +72,7 @@ def try_message(client: Client, message: str, **form: Any) -> Any:
     return response
 
 
+@pytest.mark.long
 def test_what_is_recalled_and_every_part_of_every_score(mei: User, browser: Client) -> None:
     assert browser.get(reverse("admin:playground")).status_code == 200
     page = try_message(browser, "我喜欢的颜色是什么")

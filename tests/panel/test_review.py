@@ -76,6 +76,7 @@ def texts(response: Any) -> list[str]:
     return [item.text for item in response.context["items"]]
 
 
+@pytest.mark.long
 def test_every_kind_in_one_queue_newest_first_or_surest_first(mei: User, browser: Client) -> None:
     wait_long_term(mei, "颜色", "蓝色", said="可能是蓝色吧", confidence=0.3, at=NOW)
     wait_long_term(mei, "drink", "tea", said="tea maybe", confidence=0.6, at=NOW + timedelta(minutes=2))
@@ -331,6 +332,7 @@ def test_looking_writes_nothing_and_writing_takes_a_post(mei: User, browser: Cli
     assert memory.status == "pending"
 
 
+@pytest.mark.long
 def test_hostile_text_is_text(mei: User, browser: Client) -> None:
     hostile = "<script>alert(1)</script> {{ 7|add:7 }} ]]> \u202e"
     wait_long_term(mei, hostile, "x" * 7_000 + hostile, said=f"well {hostile} " + "y" * 20_000)

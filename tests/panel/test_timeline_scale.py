@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def ago(days: float) -> datetime:
     return NOW - timedelta(days=days)
 
 
+@pytest.mark.long
 @given(st.lists(st.floats(0, 40_000), min_size=1, max_size=10))
 def test_later_is_further_right_and_all_is_on_the_lane(ages: list[float]) -> None:
     scale = make_scale(map(ago, ages), now=NOW)

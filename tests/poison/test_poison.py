@@ -180,6 +180,7 @@ def attach(person: ApiClient, session: str, texts: Sequence[str]) -> dict[str, A
 QUESTION = "What does it say about my bank, the contract, a contact and the password? 银行、合同、联系人和密码呢？"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("channel", ["attachment", "context", "assistant"])
 def test_what_others_say_is_not_taken_for_the_persons_words(
     person: ApiClient, model: ScriptedModel, channel: str

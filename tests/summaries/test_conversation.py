@@ -203,6 +203,7 @@ def test_more_than_one_summary_can_take_is_left_for_the_next(session: Session, s
     assert set(Work.objects.filter(message=summary).values_list("kind", flat=True)) == {"embed", "summarize"}
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3")
 def test_an_answer_that_cannot_be_used_stores_nothing(session: Session, say: Say, model: ScriptedModel) -> None:
     say(session, ["说说租房"] * 11)

@@ -57,6 +57,7 @@ def test_citations_that_take_more_than_the_limit_are_all_there_is() -> None:
     assert len(fitted) > 500
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3", "S5")
 @given(
     st.lists(

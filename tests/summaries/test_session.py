@@ -63,6 +63,7 @@ def test_it_is_written_after_the_first_reply_in_the_language_spoken(
     assert (summary.covered_until, summary.edited) == (4, False)
 
 
+@pytest.mark.long
 @pytest.mark.spec("S1")
 def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, say: Say, numbered: ScriptedModel):
     titles, ids = [], set()

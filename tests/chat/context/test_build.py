@@ -205,6 +205,7 @@ def test_the_oldest_rounds_leave_whole(limit: int, left: list[int]):
     assert all(len(lines) == 2 for lines in kept)
 
 
+@pytest.mark.long
 @pytest.mark.spec("C3")
 @given(sizes=st.lists(st.integers(1, 2), max_size=12), limit=st.integers(2, 12))
 def test_at_most_context_limit_and_two_messages_are_sent(sizes: list[int], limit: int):

@@ -35,6 +35,7 @@ def prompts(model: ScriptedModel) -> list[str]:
     return [request.body["messages"][0]["content"] for request in model.chat_requests]
 
 
+@pytest.mark.long
 def test_the_model_reads_the_file_from_the_message_on(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     alice.say(session, "Hi").raise_for_status()

@@ -95,6 +95,7 @@ def test_what_is_to_be_remembered_is_stored_word_for_word_before_the_model_answe
     assert [item["status"] for item in stored["commands"]] == ["undone"]
 
 
+@pytest.mark.long
 def test_known_waiting_forgotten_and_not_found_are_told_apart(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="I ski.", now=NOW)
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
@@ -133,6 +134,7 @@ def test_plain_chat_leaves_the_memory_alone(alice: ApiClient, model: ScriptedMod
     assert active(alice) == []
 
 
+@pytest.mark.long
 def test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
     model.script(refuse_with(400))

@@ -41,6 +41,7 @@ def read_values(user: User) -> dict[str, Any]:
     return dict(LongTermMemory.objects.filter(user=user, status="active").values_list("key", "value"))
 
 
+@pytest.mark.long
 @pytest.mark.spec("C1")
 def test_an_edited_message_takes_the_place_of_the_old_one_and_all_that_followed(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
@@ -59,6 +60,7 @@ def test_an_edited_message_takes_the_place_of_the_old_one_and_all_that_followed(
     assert not Work.objects.filter(message__status="replaced").exists()
 
 
+@pytest.mark.long
 @pytest.mark.spec("L7")
 def test_what_only_the_old_message_taught_is_taken_back_and_comes_back(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()

@@ -45,6 +45,7 @@ FAILURES: dict[str, Behaviour] = {
 }  # type: ignore[dict-item]
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])

@@ -43,6 +43,7 @@ def test_a_number_of_tokens_ends_the_reply():
     assert (run(["你好"], short), short.finish_reason) == ("你好", "stop")
 
 
+@pytest.mark.long
 @given(text=st.text(max_size=60), cuts=st.sets(st.integers(0, 60), max_size=6), tokens=st.integers(1, 20))
 def test_where_the_text_was_split_makes_no_difference(text: str, cuts: set[int], tokens: int):
     ends = [0, *sorted(cuts), len(text)]

@@ -110,6 +110,7 @@ def test_the_setting_says_how_many_atomic_memories_there_are(alice: ApiClient, m
     assert [item["kind"] for item in turn["memories_used"]] == ["atomic", "atomic"]
 
 
+@pytest.mark.long
 @pytest.mark.spec("S2", "C4")
 def test_layer_4_holds_the_newest_summaries_of_other_sessions(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
     sessions = [alice.new_session() for _number in range(3)]

@@ -412,6 +412,7 @@ def test_the_model_makes_reads_and_adds_to_a_shared_context(alice: ApiClient, mo
     assert "rent" not in kept
 
 
+@pytest.mark.long
 @pytest.mark.spec("X2", "C6")
 def test_a_retry_writes_nothing_twice(alice: ApiClient, model: ScriptedModel):
     context = create_context(user=alice.user, title="Case", content="…", now=timezone.now())

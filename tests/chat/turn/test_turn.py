@@ -130,6 +130,7 @@ def test_what_was_told_is_stored_before_the_reply_is_done_and_recalled_in_a_new_
     assert str(memory.message_id) == told["user_message"]["id"]
 
 
+@pytest.mark.long
 @pytest.mark.spec("L4")
 def test_what_the_budget_cut_is_not_counted_as_used(alice: ApiClient, model: ScriptedModel):
     long = "蓝" * 900
@@ -315,6 +316,7 @@ def test_a_bad_message_is_refused_and_changes_nothing(alice: ApiClient, body: ob
     assert alice.get(f"/memory/working/{session}").status_code == 404
 
 
+@pytest.mark.long
 def test_the_turns_of_a_session_say_how_much_each_reply_recalled_and_remembered(
     alice: ApiClient, bob: ApiClient, model: ScriptedModel
 ):

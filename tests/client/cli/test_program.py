@@ -163,6 +163,7 @@ def test_a_reader_that_has_seen_enough(alice: ApiClient, home: Path):
     assert (process.returncode, err) == (1, b"")
 
 
+@pytest.mark.long
 def test_without_the_extra_it_says_what_to_install(home: Path):
     code = "import sys; sys.modules['click'] = None; import jiyi.cli; jiyi.cli.run(['list'])"
     done = subprocess.run(

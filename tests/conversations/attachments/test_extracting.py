@@ -53,6 +53,7 @@ def test_line_ends_are_one_kind_and_nothing_else_is_changed() -> None:
     assert extract_text(b"a\r\nb\rc  \n\n\td ") == "a\nb\nc  \n\n\td "
 
 
+@pytest.mark.long
 def test_the_pages_of_a_pdf_follow_each_other() -> None:
     assert extract_text(make_pdf("Soup of the day", "Fish on Friday")) == "Soup of the day\n\nFish on Friday"
 

@@ -144,6 +144,7 @@ def test_no_texts_no_vectors() -> None:
     assert EMBEDDER.embed([]) == []
 
 
+@pytest.mark.long
 def test_threads_may_embed_at_once() -> None:
     texts = [f"text {number}" for number in range(40)]
     expected = np.array(embed(*texts))

@@ -430,6 +430,7 @@ async def test_retries_end_with_the_total_time(scripted_model: ScriptedModel, sl
     assert sleeper.waits == []
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 async def test_an_answer_without_end_is_cut_off(scripted_model: ScriptedModel) -> None:
     scripted_model.script(Reply(("长" * 400_000, "长" * 400_000, "长" * 400_000)))
@@ -576,6 +577,7 @@ async def test_an_answer_without_line_ends_is_not_collected(
     assert len(scripted_model.requests) == 1
 
 
+@pytest.mark.long
 async def test_many_lines_may_have_more_bytes_together(scripted_model: ScriptedModel) -> None:
     comment = b": " + b"x" * 1_000_000 + b"\n\n"
     scripted_model.script(Reply((*[comment] * 20, "hi")))

@@ -205,6 +205,7 @@ def test_hostile_input_ends_in_bounded_time(junk: str) -> None:
     assert time.process_time() - started < 60  # under 2 s on a quick machine; unbounded, several of these take minutes
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5")
 @settings(deadline=None)
 @given(st.one_of(st.text(), JSON_LIKE.map("".join)))

@@ -126,6 +126,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5", "E6", "C6")
 @settings(deadline=None)
 @given(st.lists(FRAGMENTS, max_size=20).map("".join), st.lists(st.integers(0, 120)))
@@ -138,6 +139,7 @@ def test_what_comes_out_does_not_depend_on_the_split(text: str, cuts: list[int])
     assert text.endswith(out)
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5", "E6")
 @settings(deadline=None)
 @given(st.text().filter(lambda thought: "</think>" not in thought), st.text().map("好".__add__))

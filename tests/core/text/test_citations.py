@@ -108,6 +108,7 @@ def test_one_that_stands_in_a_longer_one_is_said_with_it() -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3", "S5")
 @given(st.lists(citation, unique=True, max_size=12), st.sampled_from(["引用：{}。", "Cited: {}.", "{}"]))
 def test_a_list_of_citations_holds_them_all_again(citations: list[str], frame: str) -> None:

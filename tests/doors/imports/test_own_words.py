@@ -84,6 +84,7 @@ def test_a_message_of_nothing_else_leaves_nothing(user: User, bring: Bring) -> N
 # What the source does not remember from
 
 
+@pytest.mark.long
 def test_a_private_conversation_is_kept_for_reading_only(user: User, bring: Bring) -> None:
     private = copy.deepcopy(CHATGPT_CONVERSATION) | {"conversation_id": "p", "is_do_not_remember": True}
     done = bring(as_json([private, CHATGPT_CONVERSATION]))
@@ -104,6 +105,7 @@ def test_a_private_conversation_is_kept_for_reading_only(user: User, bring: Brin
 # What was pasted
 
 
+@pytest.mark.long
 def test_a_pasted_text_is_a_file_of_its_session(user: User, bring: Bring) -> None:
     text = "Notes to self. I keep bees behind the chapel in Skipton and I am allergic to penicillin."
     message = {"uuid": "1", "sender": "human", "content": [], "text": "", "created_at": "2026-03-01T08:00:01Z"}
@@ -151,6 +153,7 @@ def proposed(user: User) -> list[tuple[str, str, str]]:
     return sorted(ProfileProposal.objects.filter(user=user).values_list("section", "text", "status"))
 
 
+@pytest.mark.long
 def test_saved_memories_and_custom_instructions_come_along(user: User, bring: Bring) -> None:
     done = bring(as_json([with_context(**INSTRUCTIONS)]))
     memory = AtomicMemory.objects.get(user=user)
@@ -174,6 +177,7 @@ def test_undoing_takes_back_what_still_waits(user: User, bring: Bring) -> None:
     assert not AtomicMemory.objects.exists()
 
 
+@pytest.mark.long
 def test_what_was_rejected_or_is_off_is_not_proposed(user: User, bring: Bring) -> None:
     bring(as_json([with_context(user_profile="I repair clocks.")]))
     reject_proposal(user=user, proposal_id=ProfileProposal.objects.get().id, now=timezone.now())

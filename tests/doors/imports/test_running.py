@@ -291,6 +291,7 @@ def test_imports_of_several_people_take_turns(user: User, monkeypatch: pytest.Mo
     assert order == [mine.id, theirs.id, mine.id, theirs.id]
 
 
+@pytest.mark.long
 def test_an_erasure_takes_imports_along_and_stops_them(user: User, bring: Bring) -> None:
     bring(CLAUDE_ARCHIVE)
     queue(user, make_lines(3))
@@ -326,6 +327,7 @@ def learn(user: User, message: Message, content: str) -> None:
     Change.objects.filter(object_id=memory.id).update(message=message)
 
 
+@pytest.mark.long
 def test_undoing_takes_everything_back_and_the_file_can_be_imported_again(user: User, bring: Bring) -> None:
     create_atomic_memory(user=user, content="自己写的", now=timezone.now())
     before = count_own_rows(user)

@@ -105,6 +105,7 @@ async def test_on_stdio_a_user_is_named_or_a_service_and_its_end_user(transactio
             assert await list_recent(client) == [f"This is {name}."]
 
 
+@pytest.mark.long
 def test_the_example_of_the_documentation_does_what_it_says(http_server: HttpServer) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "mcp.md").read_text(), re.DOTALL)
     token = create_token(user=User.objects.create_user("anna"))

@@ -44,6 +44,7 @@ def test_the_reply_is_the_beginning_and_what_the_model_adds(client: openai.OpenA
     assert Session.objects.count() == 1
 
 
+@pytest.mark.long
 def test_a_reply_that_was_cut_off_is_continued_where_it_stands(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("One, two,"), Reply((" three,",)), Reply((" four.",)))
     start = [user("Hi")]
@@ -68,6 +69,7 @@ def test_the_first_reply_of_a_conversation_is_continued_too(client: openai.OpenA
     assert list(replaced) == ["One, two,"]
 
 
+@pytest.mark.long
 def test_what_followed_a_reply_stays_when_its_beginning_is_sent_alone(client: openai.OpenAI, model: ScriptedModel):
     """A prompt that always begins the same way takes nothing away from an older conversation."""
     model.script(answer("{1}"), answer("Fine."), Reply(("2}",)))
@@ -90,6 +92,7 @@ def test_a_beginning_after_tools_have_run(client: openai.OpenAI, model: Scripted
     assert Session.objects.count() == 1
 
 
+@pytest.mark.long
 def test_responses_are_continued_the_same_way(client: openai.OpenAI, model: ScriptedModel):
     model.script(completion(assistant(REST)))
     client.responses.create(model="jiyi", input=[HAIKU, assistant(BEGINNING)])

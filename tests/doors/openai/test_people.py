@@ -74,6 +74,7 @@ def test_without_a_service_token_no_name_counts(alice: ApiClient, client: openai
     assert "user" not in model.chat_requests[0].body
 
 
+@pytest.mark.long
 @pytest.mark.spec("T4")
 def test_end_users_recall_nothing_of_each_other_and_have_their_own_sessions(
     service: openai.OpenAI, model: ScriptedModel

@@ -31,6 +31,7 @@ def contents(client: APIClient, **query: str) -> list[str]:
     return [memory["content"] for memory in client.get(ATOMIC, query).json()["results"]]
 
 
+@pytest.mark.long
 def test_create_get_put_patch_delete(client: APIClient, user: User) -> None:
     session = SessionFactory.create(user=user)
     body = {"content": "用户去了上海。", "tags": ["旅行"], "event_start": "2026-05-05T08:00:00+08:00"}
@@ -67,6 +68,7 @@ def test_clearing_all(client: APIClient, user: User) -> None:
     assert client.delete(f"{ATOMIC}?confirm=all").json() == {"deleted": 2}
 
 
+@pytest.mark.long
 def test_a_list_is_narrowed_and_ordered(client: APIClient, user: User) -> None:
     session = SessionFactory.create(user=user)
     create(user, "用户喝茶。", tags=["饮料", "茶"], timestamp=NOW)

@@ -90,6 +90,7 @@ def test_a_bad_body_makes_nothing(client: APIClient, body: dict[str, Any], field
     assert not SharedContext.objects.exists()
 
 
+@pytest.mark.long
 def test_a_list_takes_the_same_queries_however_long(client: APIClient, django_assert_num_queries: Any) -> None:
     for number in range(5):
         context = create(client, title=f"t{number}")

@@ -281,6 +281,7 @@ def test_accept_and_reject(client: APIClient, user: User) -> None:
 # Deleting
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_delete_one_some_and_all(client: APIClient, user: User) -> None:
     one, two, *_others = (remember(user, f"k{number}", "v") for number in range(4))

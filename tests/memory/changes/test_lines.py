@@ -138,6 +138,7 @@ def test_a_successor_comes_last_whatever_the_times_say() -> None:
     assert [step.text for step in line.steps] == ["old", "new"]
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 4)), min_size=1, max_size=15))
 def test_a_line_tells_every_value_without_a_gap(moves: list[tuple[bool, int]]) -> None:
     """Values that one key has one after the other, each by an edit (False) or by a memory in its place (True)."""

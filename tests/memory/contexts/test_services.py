@@ -269,6 +269,7 @@ def test_writers_at_once_do_not_pass_the_limit_together() -> None:
     assert sum(run_together([lambda number=number: add(number) for number in range(WRITERS)])) == 2
 
 
+@pytest.mark.long
 @pytest.mark.spec("X1")
 @pytest.mark.django_db(transaction=True)
 def test_one_case_recorded_at_once_is_one_context() -> None:

@@ -381,6 +381,7 @@ def test_more_of_what_its_owner_wrote_stands_beside_it(user: User) -> None:
     assert show_active(user) == {"用户养了一只猫。", "用户的猫叫团子。"}
 
 
+@pytest.mark.long
 @pytest.mark.spec("A3", "M6")
 def test_one_message_ends_no_more_than_a_handful_by_itself(user: User) -> None:
     texts = [f"The user owns book number {number}." for number in range(6)]

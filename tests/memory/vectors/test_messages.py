@@ -188,6 +188,7 @@ def test_a_model_being_built_that_is_away_keeps_nobody_from_the_active_one(
     assert store_embeddings(prepared) == 1
 
 
+@pytest.mark.long
 def test_the_number_of_queries_does_not_grow_with_the_messages(say: Say) -> None:
     def count(number: int) -> int:
         messages = [say(f"{number} text {index}") for index in range(number)]

@@ -63,6 +63,7 @@ def test_a_whole_account_and_a_whole_address_are_named(client: Client, settings)
     assert page.count("Address locked out") == 4
 
 
+@pytest.mark.long
 def test_one_is_unlocked_on_its_page_and_several_by_the_action(client: Client, keeper: User) -> None:
     first, second = (fail(name, "198.51.100.7", times=5) for name in ("mei", "lin"))
     address = reverse("admin:accounts_loginattempt_delete", args=[first.pk])

@@ -47,6 +47,7 @@ def page_of(user: User, name: str = "change") -> str:
     return reverse(f"admin:accounts_user_{name}", args=[user.pk])
 
 
+@pytest.mark.long
 def test_a_person_is_deleted_with_everything_once_the_name_is_typed(client: Client, root: User, mei: User) -> None:
     lin = UserFactory.create(username="lin")
     LongTermMemoryFactory.create(user=lin)

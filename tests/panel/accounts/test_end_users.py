@@ -51,6 +51,7 @@ def list_shown(client: Client, **query: str) -> dict[str, tuple[int, int]]:
     return {f"{row.service.username}: {row.external_id}": (row.remembered, row.said) for row in rows}
 
 
+@pytest.mark.long
 def test_a_service_sees_its_own_end_users_and_what_they_hold(client: Client, shop: User) -> None:
     serve(shop, "mei", "lin")
     serve(UserFactory.create(username="clinic"), "mei")

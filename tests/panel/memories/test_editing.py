@@ -112,6 +112,7 @@ def test_history_is_not_edited(log_in: LogIn, mei: User) -> None:
     assert old.value == "上海"
 
 
+@pytest.mark.long
 @pytest.mark.spec("M3")
 def test_adding_by_hand(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)

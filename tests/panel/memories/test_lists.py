@@ -182,6 +182,7 @@ def test_atomic_memories_are_listed_with_tags_and_times(log_in: LogIn, mei: User
     assert "Nov. 20, 2026" in client.get(LIST).content.decode()
 
 
+@pytest.mark.long
 @pytest.mark.spec("M7")
 def test_people_see_their_own_and_staff_everybodys(log_in: LogIn, mei: User) -> None:
     li = UserFactory.create(username="li")

@@ -128,6 +128,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(value=st.lists(VALUES), ascii_only=st.booleans(), size=st.integers(1, 40))
 def test_values_are_read_the_same_wherever_their_text_is_cut(value: Any, ascii_only: bool, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

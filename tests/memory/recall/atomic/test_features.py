@@ -170,6 +170,7 @@ contents = st.lists(
 cosines = st.floats(min_value=-1, max_value=1, width=32) | st.just(float("nan"))
 
 
+@pytest.mark.long
 @given(contents=contents, query=st.sampled_from(["tea", "茶", "Anna tea", "", "😀", "tea\n茶"]), data=st.data())
 def test_whatever_there_is_every_feature_is_a_number(contents: list[str], query: str, data: st.DataObject) -> None:
     count = len(contents)
