@@ -176,7 +176,7 @@ def test_an_idle_process_clears_what_was_erased(begin: str):
             assert process.stdout is not None
             process.stdin.write(f"{TEXT}\n")
             process.stdin.flush()
-            assert process.stdout.readline() == "1\n"
+            assert int(process.stdout.readline()) >= 1  # and words of its own start
             erase_user(user=UserFactory.create())
             assert process.stdout.readline() == "forgotten\n"
         finally:

@@ -305,6 +305,12 @@ class _Source:
         except ijson.JSONError as error:
             yield from events
             raise UnreadableFile(_explain(str(error))) from error
+        except (ValueError, SystemError) as error:
+            # A number of over 4,300 digits, which Python does not read. The parser in C leaves its event half made:
+            # looking into it would end the process.
+            del events[-1:]
+            yield from events
+            raise UnreadableFile(_explain(str(error))) from error
         yield from events
 
     def _read(self) -> str:

@@ -163,6 +163,8 @@ def test_halves_of_surrogate_pairs_are_left_out(
         ("{1: 2}", 0, "not valid"),
         ("", 0, "breaks off"),
         ("[1, " + "[" * 100_000, 1, "deeply"),
+        ("[1, " + "7" * 8_000 + "]", 1, "not valid"),
+        ("[1, " + "7" * 8_000, 1, "not valid|breaks off"),
     ],
 )
 def test_what_comes_before_a_mistake_is_read(text: str, read: int, reason: str) -> None:
