@@ -255,7 +255,7 @@ def _judge(user: User, embedding: QueryEmbedding) -> float:
 
     from apps.memory.recall.columns import recall_atomic
 
-    parameters = {"vector": embedding.sql, "user": user.pk, "model": embedding.model_id, "limit": LIMIT}
+    parameters = {"vector": embedding.focused_sql, "user": user.pk, "model": embedding.model_id, "limit": LIMIT}
     with connection.cursor() as cursor:
         cursor.execute(_NEAREST, parameters)
         nearest = [similarity for (similarity,) in cursor.fetchall()]
