@@ -21,6 +21,7 @@ from apps.core.fields import (
     StrictBooleanField,
     StrictCharField,
     StrictDateTimeField,
+    StrictUUIDField,
 )
 from apps.memory.serializers import WorkingMemorySerializer
 
@@ -64,7 +65,7 @@ class MessageRequest(EditRequest):
     """A new message."""
 
     attachments = ShortListField(
-        child=serializers.UUIDField(),
+        child=StrictUUIDField(),
         required=False,
         max_length=MAX_ATTACHMENTS,
         help_text="IDs of files that are sent with the message.",
