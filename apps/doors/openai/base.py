@@ -60,6 +60,14 @@ def refuse(message: str, param: str) -> NoReturn:
     raise InvalidInput(message, fields={param: [message]})
 
 
+def read_model(body: Mapping[str, Any]) -> str:
+    """Return the name of the model that a request asks for; empty where it names none."""
+    model = "" if body.get("model") is None else body["model"]
+    if not isinstance(model, str):
+        refuse("model must be a string.", "model")
+    return model
+
+
 def encode_error(status: int, error: Mapping[str, Any]) -> dict[str, Any]:
     """Return our error, ``{"code", "message", "fields"}``, in OpenAI's shape."""
     code, fields = error["code"], error["fields"]

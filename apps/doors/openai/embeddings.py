@@ -11,14 +11,14 @@ import numpy as np
 
 from apps.core.llm.embedding import DIMENSIONS, Embedder, Vector, split_text
 from apps.core.text.clean import estimate_tokens
-from apps.doors.openai.base import ModelNotFound, refuse
+from apps.doors.openai.base import ModelNotFound, read_model, refuse
 
 # Names of clients' defaults: they mean the model that embeds here, whatever it is.
 STANDS_FOR_ACTIVE = frozenset({"", "text-embedding-3-small"})
 
+# OpenAI's limits: of inputs, of an input, and of all inputs together. Tokens are estimated.
 MAX_INPUTS = 2_048
 MAX_INPUT_TOKENS = 8_192
-# OpenAI's limits: of inputs, of an input, and of all inputs together. Tokens are estimated.
 MAX_TOKENS = 300_000
 
 _FIELDS = frozenset({"input", "model", "encoding_format", "dimensions", "user", "safety_identifier"})
@@ -46,9 +46,7 @@ def read_embedding_request(body: Any, *, active: str) -> EmbeddingRequest:
     for name in body:
         if name not in _FIELDS:
             refuse(f"Unknown parameter: {name!r}.", str(name))
-    model = "" if body.get("model") is None else body["model"]
-    if not isinstance(model, str):
-        refuse("model must be a string.", "model")
+    model = read_model(body)
     texts = _read_texts(body.get("input"))
     encoding = body.get("encoding_format") or "float"
     if encoding not in ("float", "base64"):

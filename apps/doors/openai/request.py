@@ -12,7 +12,7 @@ from apps.chat.turn.types import ClientRequest
 from apps.conversations.histories import ClientHistory
 from apps.conversations.types import RecordedMessage
 from apps.core.text.clean import clean_json, find_forbidden
-from apps.doors.openai.base import DEFAULT_MODEL, refuse
+from apps.doors.openai.base import DEFAULT_MODEL, read_model, refuse
 
 # A tuple, as a client may send a role that has no hash.
 ROLES = ("assistant", "developer", "function", "system", "tool", "user")
@@ -68,9 +68,7 @@ def read_chat_request(body: Any, *, whole: bool) -> ChatRequest:
     if options is not None and not isinstance(options, Mapping):
         refuse("stream_options must be an object.", "stream_options")
     stored = _read_flag(body, "store", default=True)
-    model = "" if body.get("model") is None else body["model"]
-    if not isinstance(model, str):
-        refuse("model must be a string.", "model")
+    model = read_model(body)
     kept = {**body, "model": "" if model == DEFAULT_MODEL else model}
     return ChatRequest(
         body=kept,
