@@ -38,8 +38,8 @@ from apps.summaries.drafting import (
 from apps.summaries.history import describe_change, snapshot
 from apps.summaries.models import SessionSummary
 
-MAX_TITLE_CHARACTERS = 200
 # Limits for texts that a user writes; generated texts are shorter.
+MAX_TITLE_CHARACTERS = 200
 MAX_SNIPPET_CHARACTERS = 2000
 
 
