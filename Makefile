@@ -101,6 +101,7 @@ pictures: $(VENV)/.installed-dev browser ## take the pictures of the documentati
 lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
 	$(LOCK) --universal requirements/installer.in -o requirements/installer.txt
 	$(LOCK) --universal requirements/base.in -o requirements/base.txt
+	$(LOCK) --universal requirements/tracing.in -o requirements/tracing.txt --constraint requirements/base.txt
 	$(LOCK) --universal requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
 	$(LOCK) --universal requirements/npm.in -o requirements/npm.txt
 	$(LOCK) --universal requirements/model.in -o requirements/model.txt --no-deps

@@ -8,6 +8,8 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.core.signals import request_started
 from django.db import close_old_connections, reset_queries
 
+from apps.core import tracing
+
 
 class CoreConfig(AppConfig):
     name = "apps.core"
@@ -37,4 +39,15 @@ def check_https(**_options: Any) -> list[CheckMessage]:
     if not settings.SECURE_HSTS_SECONDS:
         hint = "Remove HSTS_SECONDS=0 once https works for good."
         return [Warning("Browsers are not told to keep to https (HSTS).", hint=hint, id="core.W002")]
+    return []
+
+
+@register()
+def check_tracing(**_options: Any) -> list[CheckMessage]:
+    """Warn that nothing is traced, rather than not start: a cluster may set OpenTelemetry's variables for everybody."""
+    if tracing.is_configured() and not tracing.is_installed():
+        hint = "Run `.venv/bin/python -m pip install -r requirements/tracing.txt`, or set OTEL_SDK_DISABLED=true."
+        return [
+            Warning("A collector of traces is named, but OpenTelemetry is not installed.", hint=hint, id="core.W003")
+        ]
     return []

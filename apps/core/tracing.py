@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from typing import Literal, Self
 
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
@@ -99,9 +100,14 @@ def is_configured() -> bool:
     return not disabled and any(os.environ.get(name, "").strip() for name in ENDPOINTS)
 
 
+def is_installed() -> bool:
+    """Whether requirements/tracing.txt is installed; the interface alone, which the MCP SDK needs, is always there."""
+    return find_spec("opentelemetry.instrumentation") is not None
+
+
 def start_tracing(part: str) -> None:
-    """Trace this process from now on, where that is configured. `part`: ``web`` or ``worker``."""
-    if is_configured():
+    """Trace this process from now on, where that is configured and installed. `part`: ``web`` or ``worker``."""
+    if is_configured() and is_installed():
         from apps.core import tracing_export
 
         tracing_export.start(part)
@@ -109,7 +115,7 @@ def start_tracing(part: str) -> None:
 
 def stop_tracing() -> None:
     """Send what was not sent yet, as this process is about to end."""
-    if is_configured():
+    if is_configured() and is_installed():
         from apps.core import tracing_export
 
         tracing_export.stop()

@@ -22,6 +22,8 @@ import apps
 from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.worker import claim_batch, drain
+from apps.core import tracing
+from apps.core.apps import check_tracing
 from apps.core.logs import add_trace
 from apps.core.tracing import ENDPOINTS, get_ids, get_traceparent, is_configured, span, use_tracer
 from apps.core.tracing_export import ALLOWED, AllowedOnly, _Tracer
@@ -135,6 +137,16 @@ def test_while_it_is_off_a_span_is_nothing_and_opentelemetry_is_imported_in_one_
     assert is_configured()
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     assert not is_configured()
+
+
+def test_a_collector_without_the_extra_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENDPOINTS[0], "http://127.0.0.1:1")
+    monkeypatch.delenv("OTEL_SDK_DISABLED", raising=False)
+    assert check_tracing() == []
+    monkeypatch.setattr(tracing, "is_installed", lambda: False)
+    assert [message.id for message in check_tracing()] == ["core.W003"]
+    tracing.start_tracing("web")
+    assert not tracing.is_on()
 
 
 def _imports_opentelemetry(path: Path) -> bool:

@@ -1,0 +1,20 @@
+"""The environment and `.env`, where data is kept, and the secret key: what the other settings are read from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import environ
+
+from apps.core.secret_key import get_former_keys, get_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+env = environ.Env()
+env.smart_cast = False
+if (BASE_DIR / ".env").is_file():
+    env.read_env(BASE_DIR / ".env")
+
+DATA_DIR = Path(env.str("JIYI_DATA_DIR", default="") or BASE_DIR / ".data").resolve()
+
+SECRET_KEY = env.str("SECRET_KEY", default="") or get_secret_key(DATA_DIR)
+SECRET_KEY_FALLBACKS = [*env.list("SECRET_KEY_FALLBACKS", default=[]), *get_former_keys(DATA_DIR)]
