@@ -27,7 +27,8 @@ from tests.support.scripted_model import ScriptedModel
 PASSWORD = "correct horse battery staple"
 SCREENSHOTS = Path(".test-output/screenshots")
 _failed = pytest.StashKey[bool]()
-TIMEOUT_MS = 60_000  # of one expectation; ordinarily they are met at once, on a busy machine later
+TRACES = Path(".test-output/traces")
+TIMEOUT_MS = 10_000  # of one expectation; ordinarily they are met at once, on a busy machine later
 CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -99,8 +100,11 @@ def mei(http_server: HttpServer) -> User:
 def new_context(
     browser: Browser, http_server: HttpServer, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., BrowserContext]]:
-    """Make browser contexts; no script may have failed or been blocked. The picture of each page is kept at the end
-    where the test failed, and always with ``--screenshot=on``."""
+    """Make browser contexts; no script may have failed or been blocked.
+
+    Where the test failed, the picture of each page is kept, and a trace of all that happened (``playwright show-trace``);
+    with ``--screenshot=on`` the picture always.
+    """
     contexts: list[BrowserContext] = []
     mistakes: list[str] = []
 
@@ -120,6 +124,7 @@ def new_context(
             **options,
         )
         context.set_default_timeout(TIMEOUT_MS)
+        context.tracing.start(snapshots=True)
         context.on("weberror", lambda error: mistakes.append(str(error.error)))
         context.on("console", note_blocked)
         contexts.append(context)
@@ -127,10 +132,11 @@ def new_context(
 
     yield make
     name = re.sub(r"[^\w-]+", "-", request.node.name).strip("-")
-    kept = keeps_pictures(request.config) or request.node.stash.get(_failed, False)
-    for context in contexts:
-        for number, page in enumerate(context.pages if kept else ()):
+    failed = request.node.stash.get(_failed, False)
+    for place, context in enumerate(contexts):
+        for number, page in enumerate(context.pages if failed or keeps_pictures(request.config) else ()):
             page.screenshot(path=SCREENSHOTS / f"{name}{number or ''}.png")
+        context.tracing.stop(path=TRACES / f"{name}{place or ''}.zip" if failed else None)
         context.close()
     assert mistakes == []
 

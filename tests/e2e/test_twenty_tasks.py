@@ -90,7 +90,7 @@ class Keyboard:
 
 
 @pytest.mark.journey
-@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+@pytest.mark.parametrize("language", ["zh-CN", pytest.param("en-US", marks=pytest.mark.long)])
 def test_twenty_tasks_with_the_keyboard_alone(
     new_context: Callable[..., BrowserContext], mei: User, language: str, tmp_path: Path
 ) -> None:

@@ -56,6 +56,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """Make no tests of a long function where none is wanted: most of the time of a start went there."""
+    if "not long" not in collector.config.option.markexpr or not name.startswith("test_"):
+        return None
+    only = collector.get_closest_marker("long_except")
+    is_long = any(mark.name == "long" for mark in getattr(obj, "pytestmark", ()))
+    return [] if is_long or (only is not None and name not in only.args) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The same of cases, after every parameter has its values; pytest lets nobody leave a case out but by its list."""
+    if "not long" in metafunc.config.option.markexpr:
+        metafunc._calls = [call for call in metafunc._calls if max(call.indices.values(), default=0) < QUICK_CASES]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as long all tests of a module but those that its ``long_except("test_a", …)`` names, and most cases; give
     long tests more time than others, unless they ask for even more.
