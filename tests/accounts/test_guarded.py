@@ -13,7 +13,7 @@ from apps.accounts.services.people import create_token
 from apps.core.access import Access
 from tests.accounts.conftest import open_browser
 
-PATHS = ["/metrics", "/api/schema", "/api/docs"]
+PATHS = ["/metrics", "/api/docs", "/api/schema"]
 HERE = {"host": "localhost:8000"}
 ELSEWHERE = {"host": "jiyi.example.org"}
 

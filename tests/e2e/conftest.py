@@ -102,7 +102,7 @@ def new_context(
 ) -> Iterator[Callable[..., BrowserContext]]:
     """Make browser contexts; no script may have failed or been blocked.
 
-    Where the test failed, the picture of each page is kept, and a trace of all that happened (``playwright show-trace``);
+    Where the test failed, the picture of each page is kept, and a trace of what happened (``playwright show-trace``);
     with ``--screenshot=on`` the picture always.
     """
     contexts: list[BrowserContext] = []
@@ -121,10 +121,12 @@ def new_context(
             timezone_id="Asia/Shanghai",
             viewport={"width": size[0], "height": size[1]},
             color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
             **options,
         )
         context.set_default_timeout(TIMEOUT_MS)
-        context.tracing.start(snapshots=True)
+        # Snapshots of the page take a fifth of the time of all journeys, which gate every change.
+        context.tracing.start(snapshots=request.node.get_closest_marker("journey") is None)
         context.on("weberror", lambda error: mistakes.append(str(error.error)))
         context.on("console", note_blocked)
         contexts.append(context)
