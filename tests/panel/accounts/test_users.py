@@ -54,8 +54,8 @@ def test_a_persons_page_leads_to_everything_of_theirs(client: Client, staff: Use
     counts = {title: count for title, _link, count in links["lists"]}
     assert (counts["long-term memories"], counts["changes"], counts["messages"]) == (2, 2, 0)
     for _title, link, _count in links["lists"]:
-        assert f"user__id__exact={mei.pk}" in link
-        assert client.get(link, follow=True).status_code == 200
+        assert f"={mei.pk}" in link
+        assert client.get(link).status_code == 200
     assert all(f"user={mei.pk}" in link for _title, link, _icon in links["pages"])
 
 
