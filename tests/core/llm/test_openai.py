@@ -53,10 +53,16 @@ def sleeper() -> Sleeper:
     return Sleeper()
 
 
+# Kept to the end. An error holds its model in a cycle: were it collected while its loop runs, its connections would be
+# finalized in any order, and may warn that nobody closed them. The end of the loop closes them.
+_made: list[OpenAIChatModel] = []
+
+
 def make_model(server: ScriptedModel | str, sleeper: Sleeper | None = None, **options: Any) -> OpenAIChatModel:
     base_url = server if isinstance(server, str) else server.base_url
     options.setdefault("model", "m1")
-    return OpenAIChatModel(base_url=base_url, api_key=SECRET, sleep=sleeper or Sleeper(), **options)
+    _made.append(OpenAIChatModel(base_url=base_url, api_key=SECRET, sleep=sleeper or Sleeper(), **options))
+    return _made[-1]
 
 
 async def collect(stream: AsyncIterator[str], pieces: list[str]) -> None:

@@ -98,8 +98,12 @@ def test_what_is_no_call_is_left_out_and_the_number_of_calls_is_bounded() -> Non
 # The client
 
 
+_made: list[OpenAIChatModel] = []  # kept to the end, as in test_openai.py
+
+
 def make_model(server: ScriptedModel, *, retries: int = 0) -> OpenAIChatModel:
-    return OpenAIChatModel(base_url=server.base_url, api_key="k", model="m", retries=Retries(count=retries))
+    _made.append(OpenAIChatModel(base_url=server.base_url, api_key="k", model="m", retries=Retries(count=retries)))
+    return _made[-1]
 
 
 async def converse(model: OpenAIChatModel, request: ModelRequest = REQUEST) -> tuple[str, list[ToolCall]]:
