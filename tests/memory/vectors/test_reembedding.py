@@ -54,6 +54,15 @@ def count_rows(table: Any) -> dict[str, int]:
     return counts
 
 
+def begin(*, batch: int, steps: int = 1) -> None:
+    """Leave a run after so many steps."""
+    with hold_reembedding():
+        progress = reembed(name=REMOTE, batch=batch)
+        for _ in range(steps):
+            next(progress, None)
+        progress.close()
+
+
 @pytest.fixture
 def filled(say: Say, embed: Embed, user: User, session: object) -> None:
     """Six messages, one of them in parts, and memories of both kinds, embedded by the local model."""
@@ -95,10 +104,7 @@ def test_a_message_without_a_vector_gets_none(filled: None, remote: ScriptedMode
 @pytest.mark.django_db
 @pytest.mark.spec("V2")
 def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: ScriptedModel) -> None:
-    with hold_reembedding():
-        steps = reembed(name=REMOTE, batch=2)
-        next(steps)
-        steps.close()
+    begin(batch=2)
 
     assert models() == {LOCAL: "active", REMOTE: "building"}
     assert count_rows(ConversationEmbedding) == {LOCAL: 7, REMOTE: 2}
@@ -115,12 +121,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: Scrip
 @pytest.mark.django_db
 @pytest.mark.parametrize("steps", range(1, 12))
 def test_wherever_it_was_stopped_it_can_be_run_again(filled: None, remote: ScriptedModel, steps: int) -> None:
-    with hold_reembedding():
-        progress = reembed(name=REMOTE, batch=1)
-        for _ in range(steps):
-            next(progress, None)
-        progress.close()
-
+    begin(batch=1, steps=steps)
     run()
 
     assert models() == {REMOTE: "active"}
@@ -225,10 +226,7 @@ def test_nothing_to_do(filled: None, scripted_model: ScriptedModel) -> None:
 
 @pytest.mark.django_db
 def test_a_model_that_was_begun_can_be_given_up(filled: None, remote: ScriptedModel) -> None:
-    with hold_reembedding():
-        steps = reembed(name=REMOTE, batch=2)
-        next(steps)
-        steps.close()
+    begin(batch=2)
     output = run("--model", LOCAL)
 
     assert models() == {LOCAL: "active"}
