@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
-from apps.core.llm.embedding import DIMENSIONS
 from apps.memory.entries import create_memory
 from apps.memory.keyed import phrase_memory
-from apps.memory.kinds import LONG_TERM
-from apps.memory.lifecycle import update_memory
 from apps.memory.models import LongTermEmbedding
 from apps.memory.recall import columns as nearest
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.types import ScoredMemory
-from apps.memory.vectors.embedders import list_models_in_use
-from apps.memory.vectors.queries import QueryEmbedding, embed_query
+from apps.memory.vectors.queries import embed_query
+from tests.memory.recall.atomic.conftest import asked, vector
 from tests.memory.recall.conftest import NOW
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
@@ -29,7 +23,6 @@ pytestmark = [
     pytest.mark.long_except(
         "test_a_paraphrase_that_shares_no_word_is_found",
         "test_only_active_memories_of_the_user_are_neighbours",
-        "test_a_changed_memory_is_found_by_what_it_says_now",
         "test_how_a_memory_is_phrased_for_the_embedder",
     ),
 ]
@@ -68,13 +61,7 @@ def keys(found: list[ScoredMemory]) -> list[str]:
 
 def at(user: User, key: str, *numbers: float) -> None:
     """Put the vector of a memory where the test wants it."""
-    vector = [*numbers, *[0.0] * (DIMENSIONS - len(numbers))]
-    LongTermEmbedding.objects.filter(user=user, memory__key=key).update(embedding=vector)
-
-
-def asked(*numbers: float, min_similarity: float = 0.6) -> QueryEmbedding:
-    vector = np.array([*numbers, *[0.0] * (DIMENSIONS - len(numbers))], dtype=np.float32)
-    return QueryEmbedding(model_id=list_models_in_use()[0].id, vector=vector, min_similarity=min_similarity)
+    LongTermEmbedding.objects.filter(user=user, memory__key=key).update(embedding=vector(*numbers))
 
 
 @pytest.mark.spec("K9")
@@ -107,7 +94,9 @@ def test_the_better_of_both_scores_counts(user: User) -> None:
     at(user, "pet", 1.0, 0.0)
     at(user, "年龄", 0.8, 0.6)
     at(user, "allergies", 0.59, 0.807)
-    found = {memory.candidate.key: memory for memory in retrieve(user, "pet", query_embedding=asked(1.0))}
+    found = {
+        memory.candidate.key: memory for memory in retrieve(user, "pet", query_embedding=asked(1.0, min_similarity=0.6))
+    }
     assert set(found) == {"pet", "年龄"}
     assert (found["pet"].keyword_score, found["pet"].semantic_score) == (1.0, pytest.approx(1.0, abs=1e-3))
     age = found["年龄"]
@@ -139,27 +128,6 @@ def test_only_active_memories_of_the_user_are_neighbours(
 
 
 @pytest.mark.spec("K9")
-def test_a_changed_memory_is_found_by_what_it_says_now(user: User) -> None:
-    memory = LongTermMemoryFactory.create(user=user, key="饮料", value="茶", category="fact")
-    update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"key": "居住地", "value": "上海"}, now=NOW)
-    assert "居住地" in keys(retrieve(user, "where do I live"))
-
-
-@pytest.mark.parametrize("count", [10, 100])
-def test_one_statement_however_many_memories(user: User, count: int) -> None:
-    for number in range(count):
-        LongTermMemoryFactory.create(user=user, key=f"pet {number}", value="cat")
-    query = asked(1.0)
-
-    def statements(query_embedding: QueryEmbedding | None) -> int:
-        with CaptureQueriesContext(connection) as captured:
-            assert len(retrieve(user, "pet", query_embedding=query_embedding)) == 5
-        return len([one for one in captured.captured_queries if "SAVEPOINT" not in one["sql"]])
-
-    assert (statements(None), statements(query)) == (1, 1)
-
-
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
@@ -168,6 +136,7 @@ def test_one_statement_however_many_memories(user: User, count: int) -> None:
         ("游戏", "围棋", "我的游戏是什么？我的游戏是围棋。"),
         ("你喜歡的顏色", ["蓝色", "绿色"], "我的喜欢的颜色是什么？我的喜欢的颜色是蓝色 绿色。"),
         ("my favorite_food", "pizza", "What is my favorite food? My favorite food is pizza."),
+        ("home", {"city": "北京", "since": 2019}, "Where do I live? My home is city 北京 since 2019."),
         ("我", "林晓雨", "我的我是什么？我的我是林晓雨。"),
     ],
 )

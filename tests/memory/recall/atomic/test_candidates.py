@@ -294,18 +294,6 @@ def test_the_index_is_read_until_enough_is_the_users_own(user: User, monkeypatch
     assert set(list_ids(recall(user, "", asked(1)))) == {memory.id for memory in mine}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("count", [10, 200])
-def test_one_statement_however_much_there_is(user: User, count: int) -> None:
-    write_many(user, count=count)
-    query = asked(1, 1)
-    with CaptureQueriesContext(connection) as captured:
-        found = recall(user, "berlin tea 猫", query)
-    assert found is not None
-    assert len(found.rows) == count
-    assert len(captured) == 1
-
-
 def test_nothing_to_look_for_takes_no_statement(user: User, remember: Remember) -> None:
     remember("tea")
     with CaptureQueriesContext(connection) as captured:

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
@@ -18,7 +16,6 @@ from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.recall.atomic import find_similar_memories, retrieve_atomic_memories
 from apps.memory.recall.both import TimeRange, get_relevant_memories, search_memories
-from apps.memory.recall.features import EARLIER, FEATURES
 from apps.memory.types import AtomicDraft, ScoredAtomicMemory
 from apps.memory.vectors.queries import QueryEmbedding, embed_query
 from tests.memory.recall.atomic.conftest import NOW, Remember, asked
@@ -115,17 +112,7 @@ def test_the_limit_and_the_order_of_equals(user: User, remember: Remember) -> No
         remember("The user drank tea.", timestamp=NOW + timedelta(days=days))
     found = retrieve(user, "tea", limit=2)
     assert [memory.candidate.timestamp for memory in found] == [NOW + timedelta(days=3), NOW + timedelta(days=2)]
-
-
-def test_one_person_never_meets_anothers(user: User, remember: Remember) -> None:
-    other = User.objects.create(username="other")
-    remember("The secret word is violet.", owner=other, at=(1,))
-    assert retrieve(user, "secret violet", asked(1)) == []
-    remember("tea violet")
-    alone = retrieve(user, "violet")
-    for _ in range(3):
-        remember("violet violet", owner=other)
-    assert retrieve(user, "violet") == alone
+    assert [retrieve(user, "tea", limit=limit) for limit in (0, -1)] == [[], []]
 
 
 @pytest.mark.spec("A4")
@@ -165,15 +152,6 @@ def test_two_statements_however_much_there_is(user: User, remember: Remember, co
 
 
 @pytest.mark.spec("A4")
-def test_the_score_is_the_sum_of_its_parts(user: User, remember: Remember) -> None:
-    remember("The user likes tea.", at=(1, 0.2))
-    remember("A hot drink in the morning.", at=(0, 1))
-    for memory in retrieve(user, "tea", asked(1)):
-        assert memory.score == pytest.approx(sum(memory.parts.values()))
-        assert memory.parts.keys() == (FEATURES | EARLIER).keys()
-
-
-@pytest.mark.spec("A4")
 def test_bounds_of_time_are_included_and_statistics_know_none(user: User, remember: Remember) -> None:
     for days in range(4):
         remember(f"tea {days}", timestamp=NOW + timedelta(days=days), at=(1, days))
@@ -203,26 +181,6 @@ def test_in_a_conversation_the_answer_need_not_have_the_words(user: User) -> Non
     create_atomic_memories(user=user, drafts=drafts, now=NOW)
     AtomicEmbedding.objects.all().delete()
     assert contents(retrieve(user, "Which tea does Bo drink?"))[0] == "Bo: Sencha."
-
-
-HOSTILE = st.text(max_size=40) | st.sampled_from(
-    [
-        *("", " ", "\n", "😀😀", "\x1b[31m", "' OR 1=1 --", "& | ! ( ) :*", "%s %(user)s", "\\"),
-        *("a" * 100_000, "长" * 100_000),
-    ]
-)
-
-
-@pytest.mark.long
-@given(query=HOSTILE)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_asked_gets_a_list(user: User, query: str) -> None:
-    if not AtomicMemory.objects.exists():
-        draft = AtomicDraft(content="The user likes tea.", timestamp=NOW)
-        create_atomic_memories(user=user, drafts=[draft], now=NOW)
-    for limit in (-1, 0):
-        assert retrieve(user, query, limit=limit) == []
-    assert len(retrieve(user, query, asked(1))) <= 1
 
 
 @pytest.mark.spec("A3")
