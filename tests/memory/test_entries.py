@@ -162,13 +162,6 @@ def test_lists_gain_and_lose_items(user: User, record: Record) -> None:
     assert record(entry("过敏", "虾", category="fact", mode="remove")) == []
 
 
-@pytest.mark.spec("L3")
-def test_adding_to_a_plain_value_makes_a_list(user: User, record: Record) -> None:
-    record(entry("pet", "a cat", category="fact"))
-    (update,) = record(entry("pet", "a dog", category="fact", mode="add"))
-    assert (update.action, update.value) == (Action.SUPERSEDED, ["a cat", "a dog"])
-
-
 @pytest.mark.spec("L2", "L3")
 def test_entries_of_one_answer_for_one_key_become_one_memory(user: User, record: Record) -> None:
     updates = record(

@@ -135,10 +135,3 @@ def test_long_term_memories_come_first_and_leave_half_of_the_budget(user: User) 
     fill(user, *FILLER, "The user's neighbour is called Marc.")
     known = read(user, "Marc went to my dentist.", budget=SMALL)
     assert {"dentist: Dr Lund", "The user's neighbour is called Marc."} <= set(texts(known))
-
-
-@pytest.mark.spec("A3")
-def test_all_that_fit_take_a_handful_of_queries(user: User, django_assert_max_num_queries: Any) -> None:
-    fill(user, *FILLER[:50])
-    with django_assert_max_num_queries(4):
-        assert len(read(user, "hello")) == 50

@@ -10,7 +10,6 @@ import pytest
 
 from apps.accounts.models import User
 from apps.conversations.models import Message
-from apps.core.errors import Conflict, NotFound
 from apps.memory.changes.records import changed_by
 from apps.memory.changes.undo import undo_operation
 from apps.memory.deletion import delete_memories
@@ -50,7 +49,6 @@ pytestmark = [
         "test_one_message_ends_no_more_than_a_handful_by_itself",
         "test_what_is_held_back_changes_nothing_until_it_is_accepted",
         "test_what_was_rejected_or_waits_is_not_proposed_again",
-        "test_only_what_is_pending_and_ones_own_is_decided_about",
         "test_what_was_said_before_never_ends_what_was_said_since",
         "test_the_same_message_handled_twice_writes_nothing_twice",
         "test_what_was_deleted_is_not_learned_again_from_what_was_said_before",
@@ -424,19 +422,6 @@ def test_what_was_rejected_or_waits_is_not_proposed_again(user: User) -> None:
 
 
 @pytest.mark.spec("A3")
-def test_only_what_is_pending_and_ones_own_is_decided_about(user: User) -> None:
-    learn(user, "The user left Bosch.", confidence=0.5)
-    learn(user, "The user likes tea.")
-    active = AtomicMemory.objects.get(user=user, status="active")
-    for decide in (partial(accept_memory, ATOMIC), partial(reject_memory, ATOMIC)):
-        with pytest.raises(NotFound):
-            decide(user=UserFactory(), memory_id=pend(user).id, now=NOW)
-        with pytest.raises(Conflict):
-            decide(user=user, memory_id=active.id, now=NOW)
-    assert show_active(user) == {"The user likes tea."}
-
-
-@pytest.mark.spec("A3")
 def test_what_is_there_already_is_not_there_twice_once_accepted(user: User) -> None:
     learn(user, "用户对虾过敏", confidence=0.5, days_ago=2)
     learn(user, "用户对花生过敏。")
@@ -509,13 +494,6 @@ def test_a_content_is_cut_where_a_sentence_ends_and_control_characters_go(user: 
         max_length=50,
     )
     assert show_active(user) == {"一句。" * 16}
-
-
-@pytest.mark.spec("A3")
-def test_nothing_to_record_asks_the_database_nothing(user: User, django_assert_num_queries: Any) -> None:
-    message = say(user, "…")
-    with django_assert_num_queries(0):
-        assert record(user, [state(message, "  ")]) == []
 
 
 @pytest.mark.spec("A3")
