@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.rounds import get_conversation_summary, open_round, record_assistant_message
+from apps.conversations.rounds import get_conversation_summary, record_assistant_message
 from apps.conversations.sessions import delete_session
 from apps.core.errors import Conflict, ModelUnavailable
 from apps.core.text.clean import estimate_tokens
@@ -73,29 +71,13 @@ def test_the_threshold_is_a_setting(session: Session, say: Say):
 @pytest.mark.spec("S3")
 def test_a_message_is_kept_with_its_reply_and_what_is_unanswered_does_not_count(session: Session, say: Say):
     update_settings(user=session.user, changes={"memory.summary_threshold": 4})
-    now = timezone.now()
     say(session, ["一", "二", "三"])
-    record_assistant_message(user=session.user, session_id=session.id, content="表单收到了。", now=now)
-    open_round(
-        user=session.user,
-        session_id=session.id,
-        content="还没有回答",
-        idempotency_key=None,
-        window_limit=20,
-        said_at=now,
-        now=now,
-        lease=timedelta(minutes=1),
-    )
+    record_assistant_message(user=session.user, session_id=session.id, content="表单收到了。", now=timezone.now())
+    say(session, [("还没有回答", None)])
     summarize(session)
     kept = session.messages.filter(summarized_by=None).exclude(role=Role.SUMMARY).order_by("position")
-    assert list(kept.values_list("content", flat=True)) == [
-        "二",
-        "好的。",
-        "三",
-        "好的。",
-        "表单收到了。",
-        "还没有回答",
-    ]
+    contents = list(kept.values_list("content", flat=True))
+    assert contents == ["二", "好的。", "三", "好的。", "表单收到了。", "还没有回答"]
 
 
 @pytest.mark.long
