@@ -20,6 +20,7 @@ from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("K9"),
     pytest.mark.long_except(
         "test_a_paraphrase_that_shares_no_word_is_found",
         "test_only_active_memories_of_the_user_are_neighbours",
@@ -64,7 +65,6 @@ def at(user: User, key: str, *numbers: float) -> None:
     LongTermEmbedding.objects.filter(user=user, memory__key=key).update(embedding=vector(*numbers))
 
 
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize(
     ("message", "key"),
     [
@@ -83,13 +83,12 @@ def test_a_paraphrase_that_shares_no_word_is_found(user: User, message: str, key
     assert found[0].semantic_score >= 0.4
 
 
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize("message", ["你好", "今天天气怎么样", "How does photosynthesis work?", "1+1等于几", "谢谢你"])
 def test_nothing_near_and_no_keyword_is_an_empty_list(user: User, message: str) -> None:
     assert retrieve(user, message) == []
 
 
-@pytest.mark.spec("K9", "K5")
+@pytest.mark.spec("K5")
 def test_the_better_of_both_scores_counts(user: User) -> None:
     at(user, "pet", 1.0, 0.0)
     at(user, "年龄", 0.8, 0.6)
@@ -104,7 +103,6 @@ def test_the_better_of_both_scores_counts(user: User) -> None:
     assert age.score == pytest.approx(0.4 * 0.8 + 0.2 * 1.2 + 0.15 * 1.0 + 0.1 * 0.5 + 0.15 * 1.0, abs=1e-3)
 
 
-@pytest.mark.spec("K9")
 def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
     at(user, "pet", 0.7, 0.714)
     query = asked(1.0, min_similarity=0.69)
@@ -113,7 +111,6 @@ def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
     assert retrieve(user, "unrelated", query_embedding=None) == []
 
 
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["exact scan", "index"])
 def test_only_active_memories_of_the_user_are_neighbours(
     user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
@@ -127,7 +124,6 @@ def test_only_active_memories_of_the_user_are_neighbours(
     assert [memory.candidate.value for memory in retrieve(theirs, "我叫什么")] == ["Violet"]
 
 
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [

@@ -25,6 +25,8 @@ from apps.memory.recall.features import (
 from apps.memory.recall.query import AtomicQuery
 from benchmarks import train_ranking
 
+pytestmark = pytest.mark.spec("A4")
+
 DAY = 86_400.0
 
 TALK = [
@@ -54,7 +56,6 @@ def feature(name: str, recall: AtomicRecall, query: str, *, times: Sequence[tupl
     return compute_features(recall, AtomicQuery(query), times=times)[name].round(6).tolist()
 
 
-@pytest.mark.spec("A4")
 def test_bm25_by_hand() -> None:
     # A term in two of four memories, whose average length is 3: idf = ln(1 + (4 − 2 + ½) / (2 + ½)) = ln 2.
     contents = ["tea tea tea", "tea rain sun moon rain sun", "rain sun", "moon"]
@@ -79,7 +80,6 @@ def test_equal_scores_say_nothing(score: float) -> None:
     assert standardize(np.array([score, score * (1 + 1e-15)])).tolist() == [0, 0]
 
 
-@pytest.mark.spec("A4")
 def test_meaning_is_how_far_a_memory_stands_out() -> None:
     recall = make_recall(["a", "b", "c"], cosine=[0.1, 0.2, 0.6], last_cosine=[0.6, 0.1, 0.2])
     assert np.argmax(feature("meaning", recall, "")) == 2
@@ -89,7 +89,6 @@ def test_meaning_is_how_far_a_memory_stands_out() -> None:
     assert max(map(abs, feature("meaning", level, ""))) < 0.05
 
 
-@pytest.mark.spec("A4")
 def test_words_of_earlier_lines_count_half() -> None:
     lines = "my cat has fleas\nwhich shampoo did we buy"
     weights = AtomicQuery(lines).weights
@@ -99,7 +98,6 @@ def test_words_of_earlier_lines_count_half() -> None:
     assert shampoo > fleas > sun
 
 
-@pytest.mark.spec("A4")
 def test_in_a_conversation_the_words_around_a_turn_count() -> None:
     query = "canoe"
     recall = make_recall(TALK, query)
@@ -109,7 +107,6 @@ def test_in_a_conversation_the_words_around_a_turn_count() -> None:
     assert feature("words_near", make_recall(TALK, query, sessions=[0, 1, 2, 2, 2, 2]), query) == [0] * 6
 
 
-@pytest.mark.spec("A4")
 def test_where_nobody_takes_turns_they_do_not() -> None:
     query = "canoe"
     statements = [content.partition(": ")[2] for content in TALK]
@@ -121,7 +118,6 @@ def test_where_nobody_takes_turns_they_do_not() -> None:
             assert feature(name, recall, query) == [0] * 6, name
 
 
-@pytest.mark.spec("A4")
 def test_a_question_is_no_answer_and_what_follows_it_may_be_one() -> None:
     query = "How long did Ben's canoe take?"
     recall = make_recall(TALK, query)
@@ -131,7 +127,6 @@ def test_a_question_is_no_answer_and_what_follows_it_may_be_one() -> None:
     assert answer[:3] + answer[4:] == [0] * 5
 
 
-@pytest.mark.spec("A4")
 def test_who_is_named_counts_unless_everybody_is() -> None:
     assert feature("speaker", make_recall(TALK, (query := "What did Ben build?")), query) == [0, 1, 0, 1, 0, 1]
     assert feature("speaker", make_recall(TALK, (query := "What did Ben tell Anna?")), query) == [0] * 6
@@ -145,7 +140,6 @@ def test_names_are_words_or_stand_in_chinese_text() -> None:
     assert find_named("the main point", names) == set()
 
 
-@pytest.mark.spec("A4")
 def test_a_time_that_is_named_counts() -> None:
     newest = datetime(2026, 5, 20, tzinfo=UTC)
     times = AtomicQuery("what did I do on May 3rd?").list_times(said_at=newest)
@@ -155,7 +149,6 @@ def test_a_time_that_is_named_counts() -> None:
     assert feature("time", recall, "") == [0, 0, 0]
 
 
-@pytest.mark.spec("A4")
 def test_a_session_is_as_good_as_its_three_best() -> None:
     contents = ["tea", "tea", "tea", "rain", "rain", "tea", "rain"]
     recall = make_recall(contents, "tea", sessions=[0, 0, 0, 0, 1, 1, 2])

@@ -21,7 +21,7 @@ from apps.memory.vectors.queries import QueryEmbedding, embed_query
 from tests.memory.recall.atomic.conftest import NOW, Remember, asked
 from tests.support.factories import LongTermMemoryFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
 
 
 def retrieve(
@@ -34,7 +34,6 @@ def contents(found: list[ScoredAtomicMemory]) -> list[str]:
     return [memory.candidate.content for memory in found]
 
 
-@pytest.mark.spec("A4")
 def test_words_and_meaning_count_alike(user: User, remember: Remember) -> None:
     remember("tea tea tea", at=(-1, 0))
     remember("The user likes tea.", at=(1, 0.2))
@@ -47,7 +46,6 @@ def test_words_and_meaning_count_alike(user: User, remember: Remember) -> None:
     assert drink.semantic_score == pytest.approx(0.995, abs=1e-3)
 
 
-@pytest.mark.spec("A4")
 def test_without_a_vector_words_alone_answer(user: User, remember: Remember) -> None:
     remember("用户在学钢琴。")
     remember("用户在学钢琴，老师姓王，每周六上午上课，已经学了三年。")
@@ -57,7 +55,6 @@ def test_without_a_vector_words_alone_answer(user: User, remember: Remember) -> 
     assert {memory.semantic_score for memory in found} == {0.0}
 
 
-@pytest.mark.spec("A4")
 def test_no_absolute_similarity_decides(user: User, remember: Remember) -> None:
     remember("The user lives in Berlin.", at=(0.1, 1))
     found = retrieve(user, "unrelated", asked(1, min_similarity=0.99), only_outstanding=True)
@@ -66,7 +63,6 @@ def test_no_absolute_similarity_decides(user: User, remember: Remember) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("A4")
 def test_among_many_only_what_stands_out_is_shown(user: User, remember: Remember) -> None:
     drafts = [AtomicDraft(content=f"Remark {number}.") for number in range(200)]
     create_atomic_memories(user=user, drafts=drafts, now=NOW)
@@ -83,7 +79,6 @@ def test_among_many_only_what_stands_out_is_shown(user: User, remember: Remember
     assert contents(worded)[0] == "Number 5 has a garden."
 
 
-@pytest.mark.spec("A4")
 def test_a_paraphrase_is_found_by_the_local_embedder(user: User, remember: Remember) -> None:
     remember("用户养了一只猫。")
     remember("The user works as a nurse in a hospital.")
@@ -99,7 +94,6 @@ def test_a_paraphrase_is_found_by_the_local_embedder(user: User, remember: Remem
         assert found[0].keyword_score == 0
 
 
-@pytest.mark.spec("A4")
 def test_a_query_may_be_a_whole_dialogue(user: User, remember: Remember) -> None:
     remember("Bart practised a magic trick for the school party.")
     remember("Bart ate an apple.")
@@ -115,7 +109,6 @@ def test_the_limit_and_the_order_of_equals(user: User, remember: Remember) -> No
     assert [retrieve(user, "tea", limit=limit) for limit in (0, -1)] == [[], []]
 
 
-@pytest.mark.spec("A4")
 def test_by_name_it_answers_as_a_turn_does(user: User, remember: Remember) -> None:
     for number in range(7):
         remember(f"用户喝了{number}杯咖啡。")
@@ -151,7 +144,6 @@ def test_two_statements_however_much_there_is(user: User, remember: Remember, co
     assert len(captured) == 2
 
 
-@pytest.mark.spec("A4")
 def test_bounds_of_time_are_included_and_statistics_know_none(user: User, remember: Remember) -> None:
     for days in range(4):
         remember(f"tea {days}", timestamp=NOW + timedelta(days=days), at=(1, days))
@@ -164,7 +156,6 @@ def test_bounds_of_time_are_included_and_statistics_know_none(user: User, rememb
     }
 
 
-@pytest.mark.spec("A4")
 @pytest.mark.parametrize("query", ["上个月我喝了什么？", "what tea did I have last month"])
 def test_a_time_that_is_named_is_seen_from_now(user: User, remember: Remember, query: str) -> None:
     for month in (2, 3, 4):
@@ -173,7 +164,6 @@ def test_a_time_that_is_named_is_seen_from_now(user: User, remember: Remember, q
     assert contents(found)[0] == "茶 3 月"
 
 
-@pytest.mark.spec("A4")
 def test_in_a_conversation_the_answer_need_not_have_the_words(user: User) -> None:
     session_id = create_session(user=user, title="").id
     texts = ["Ann: Which tea do you drink?", "Bo: Sencha.", "Ann: Nice.", "Bo: And rain again.", "Ann: Yes.", "Bo: Hm."]
@@ -199,7 +189,6 @@ def test_what_is_most_like_a_text_is_found_by_words_and_meaning_alone(user: User
     assert find_similar_memories(user=user, text="", limit=9, query_embedding=None) == []
 
 
-@pytest.mark.spec("A4")
 @pytest.mark.parametrize(
     "question", ["What did I do yesterday?", "我昨天做了什么？", "What happened yesterday?", "昨天有什么事？"]
 )
