@@ -335,12 +335,12 @@ def test_two_runs_of_one_message_make_one_context() -> None:
     ("one", "other", "same"),
     [
         ("合同纠纷", "合同纠纷！", True),
+        ("张三合同纠纷", "李四合同纠纷", False),
         ("合同纠纷", "张三的合同纠纷", True),
         ("張三的合同糾紛", "张三合同纠纷", True),
         ("Project Alpha", "project alpha: background", True),
         ("The kitchen renovation", "Kitchen renovations", True),
         ("!!", "!!", True),
-        ("张三合同纠纷", "李四合同纠纷", False),
         ("合同纠纷", "劳动争议", False),
         ("Project Alpha", "Project Beta", False),
         ("!!", "??", False),
