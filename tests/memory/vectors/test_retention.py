@@ -16,7 +16,6 @@ from apps.conversations.models import Message, Session
 from apps.memory.models import ConversationEmbedding
 from apps.memory.tasks import apply_retention
 from apps.memory.vectors import messages as retention
-from apps.memory.vectors.queries import search_conversations
 from tests.memory.vectors.conftest import Say
 from tests.support.factories import SessionFactory
 
@@ -95,11 +94,3 @@ def test_the_command_does_what_it_told(user: User, monkeypatch: pytest.MonkeyPat
 
     assert run().splitlines()[-1] == "4 embeddings were deleted."
     assert kept(user) == ["old summary", "89 days", "10 days"]
-
-
-def test_search_no_longer_finds_it(user: User) -> None:
-    assert [match.content for match in search_conversations(user=user, query="old question", threshold=0.99)] == [
-        "old question"
-    ]
-    apply_retention()
-    assert search_conversations(user=user, query="old question", threshold=0.99) == []

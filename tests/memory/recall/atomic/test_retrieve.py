@@ -6,8 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
@@ -131,17 +129,6 @@ def test_a_search_by_name_finds_both_kinds_within_the_time(user: User, remember:
         assert {memory.time for memory in found} == {NOW + timedelta(days=day)}
     nobody = User.objects.create(username="nobody")
     assert search_memories(user=nobody, keyword="咖啡") == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("count", [10, 200])
-def test_two_statements_however_much_there_is(user: User, remember: Remember, count: int) -> None:
-    drafts = [AtomicDraft(content=f"cup of tea number {number}") for number in range(count)]
-    create_atomic_memories(user=user, drafts=drafts, now=NOW)
-    embedding = asked(1)
-    with CaptureQueriesContext(connection) as captured:
-        assert len(retrieve(user, "tea", embedding)) == 5
-    assert len(captured) == 2
 
 
 def test_bounds_of_time_are_included_and_statistics_know_none(user: User, remember: Remember) -> None:
