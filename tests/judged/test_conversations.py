@@ -1,7 +1,4 @@
-"""A model that judges perfectly: what it says is what happens, whatever else is remembered and whichever embedder.
-
-Only the long tests have the embedder elsewhere, and look for the memories of every conversation among hundreds.
-"""
+"""A model that judges perfectly: what it says is what happens, whatever else is remembered."""
 
 from __future__ import annotations
 
@@ -11,13 +8,12 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
-from apps.core.llm.embedding_local import LocalEmbedder
 from apps.memory.judge.known import list_known_memories
 from apps.memory.models import AtomicMemory
 from apps.memory.vectors.memories import fill_missing
 from tests.judged.annotated import foresee, hold, read_cases, read_stored, remember_background, remember_known
 from tests.support.factories import UserFactory
-from tests.support.scripted_model import ScriptedModel, embed_with
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
 
@@ -33,21 +29,10 @@ def model(settings: Any, scripted_model: ScriptedModel) -> ScriptedModel:
     return scripted_model
 
 
-@pytest.fixture
-def remote(settings: Any, model: ScriptedModel) -> ScriptedModel:
-    """The same model, and an embedder behind the same server, of other dimensions than the local one."""
-    settings.EMBEDDING_MODEL = "remote-embedder"
-    embedder = LocalEmbedder()
-    model.embed = lambda texts: embed_with(
-        [round(float(number), 5) for number in vector[:384]] for vector in embedder.embed(texts) if vector is not None
-    )
-    return model
-
-
-def hold_all(language: str, model: ScriptedModel, *, many: int = 0) -> None:
+def hold_all(language: str, model: ScriptedModel) -> None:
     """Hold every conversation beside the background, each from the same beginning; fail for all that differ."""
     user = UserFactory()
-    remember_background(user, language, many=many)
+    remember_background(user, language)
     fill_missing()
     wrong: list[str] = []
     asked = missed = 0
@@ -103,10 +88,3 @@ def test_of_hundreds_of_memories_those_it_judges_are_shown(language: str, model:
         asked, missed = asked + len(targets), missed + len(set(targets) - {memory.text for memory in known})
     assert asked > 60
     assert missed <= 0.05 * asked, f"{missed} of {asked} were not shown"
-
-
-@pytest.mark.long
-@pytest.mark.spec("A3", "V2")
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_an_embedder_elsewhere_makes_no_difference(language: str, remote: ScriptedModel) -> None:
-    hold_all(language, remote, many=MANY)

@@ -23,7 +23,7 @@ from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.profile.services import get_user_profile, update_profile
 from tests.support.entries import entry, record
-from tests.support.factories import SessionFactory, UserFactory
+from tests.support.factories import UserFactory
 
 pytestmark = [
     pytest.mark.django_db,
@@ -40,11 +40,6 @@ pytestmark = [
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)  # a Friday
 LATER = NOW + timedelta(hours=1)
-
-
-@pytest.fixture
-def session(user: User) -> Session:
-    return SessionFactory(user=user)
 
 
 def say(session: Session, text: str, *, at: datetime = NOW) -> Message:
@@ -67,6 +62,11 @@ def obey(message: Message, *, max_length: int = 500) -> list[CommandResult]:
 def active(user: User) -> list[str]:
     rows = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).order_by("create_time", "id")
     return list(rows.values_list("content", flat=True))
+
+
+def background(user: User) -> str:
+    profile = get_user_profile(user=user)
+    return profile.background if profile else ""
 
 
 @pytest.mark.parametrize(
@@ -178,18 +178,14 @@ def test_forgetting_ends_every_kind_as_one_and_undo_brings_all_back(user: User, 
     assert result.status == Outcome.FORGOTTEN
     assert set(result.texts) == {"I like coffee.", "like: coffee"}
     likes.refresh_from_db()
-    profile = get_user_profile(user=user)
-    assert profile is not None
-    assert (likes.value, profile.background) == (["tea"], "I teach maths.")
+    assert (likes.value, background(user)) == (["tea"], "I teach maths.")
     assert set(before[:-1]) - {*active(user)} == {"I like coffee.", "I live in Graz. I like coffee."}
     assert "I live in Graz." in active(user)
     assert result.operation is not None
     undo_operation(user=user, operation=result.operation, now=LATER)
     likes.refresh_from_db()
     assert [*active(user), likes.value] == before
-    profile = get_user_profile(user=user)
-    assert profile is not None
-    assert profile.background == "I teach maths. I like coffee."
+    assert background(user) == "I teach maths. I like coffee."
 
 
 def propose(user: User, session: Session, *, key: str, value: Any, text: str, said_at: datetime) -> None:
@@ -249,9 +245,7 @@ def test_both_kinds_of_one_key_end_at_once(
     assert not LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).exists()
     assert content not in active(user)
     assert len(active(user)) == 10
-    profile = get_user_profile(user=user)
-    assert profile is not None
-    assert profile.background == "I teach maths."
+    assert background(user) == "I teach maths."
 
 
 @pytest.mark.parametrize(

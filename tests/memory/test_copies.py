@@ -19,7 +19,7 @@ from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import Change, ConversationEmbedding, LongTermMemory
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from apps.profile.document import ProposedSection
+from apps.profile.document import ProfileSnapshot, ProposedSection
 from apps.profile.models import ProfileProposal
 from apps.profile.services import (
     accept_proposal,
@@ -83,6 +83,12 @@ def holds_word(user: User) -> bool:
     return WORD in text or "紫羅蘭" in text
 
 
+def read_profile(user: User) -> ProfileSnapshot:
+    profile = get_user_profile(user=user)
+    assert profile is not None
+    return profile
+
+
 def propose(user: User, section: str, text: str, *, said_at: datetime) -> None:
     proposal = ProposedSection(section=section, text=text, message_id=None, said_at=said_at)
     propose_sections(user=user, proposals=[proposal], now=AFTER)
@@ -112,8 +118,7 @@ def test_of_the_profile_only_the_sentence_goes(user: User, memory: LongTermMemor
         ("profile", profile_id, "花园", "种了紫罗兰"),
     ]
     forget(user, memory)
-    profile = get_user_profile(user=user)
-    assert profile is not None
+    profile = read_profile(user)
     assert (profile.background, profile.reply_style, profile.sections) == ("住在北京。是律师。", "简短", {})
     assert [version.version for version in list_versions(user)] == [3, 2, 1]
     assert not holds_word(user)
@@ -143,8 +148,7 @@ def test_proposals_go_and_the_section_is_not_written_from_what_was_said_before(
         propose(user, section, "很喜欢紫罗兰", said_at=NOW)
     assert not holds_word(user)
     propose(user, "reply_style", "又喜欢紫罗兰了", said_at=AFTER)
-    profile = get_user_profile(user=user)
-    assert profile is not None
+    profile = read_profile(user)
     assert profile.reply_style == "又喜欢紫罗兰了"
 
 
@@ -166,8 +170,7 @@ def test_a_section_of_that_name_goes_whole(user: User, memory: LongTermMemory) -
     update_profile(user=user, changes={"sections": {"紫罗兰": "每天浇水", "猫": "一只"}}, now=BEFORE)
     assert [copy[2:] for copy in found(user, memory)] == [("紫罗兰", "每天浇水")]
     forget(user, memory)
-    profile = get_user_profile(user=user)
-    assert profile is not None
+    profile = read_profile(user)
     assert profile.sections == {"猫": "一只"}
     assert not holds_word(user)
 
@@ -175,8 +178,7 @@ def test_a_section_of_that_name_goes_whole(user: User, memory: LongTermMemory) -
 # Summaries
 
 
-def test_of_a_sessions_summary_only_the_sentence_goes(user: User, memory: LongTermMemory) -> None:
-    session = SessionFactory(user=user)
+def test_of_a_sessions_summary_only_the_sentence_goes(user: User, session: Session, memory: LongTermMemory) -> None:
     for text in ("你好", "再见"):
         record_assistant_message(user=user, session_id=session.id, content=text, now=BEFORE)
     arguments = {"user": user, "now": BEFORE}
@@ -203,8 +205,7 @@ def test_a_title_and_an_earlier_state_of_a_summary_do_not_keep_it(user: User, me
     assert not holds_word(user)
 
 
-def test_a_summary_a_model_wrote_meanwhile_is_not_stored(user: User, memory: LongTermMemory) -> None:
-    session = SessionFactory(user=user)
+def test_a_summary_a_model_wrote_meanwhile_is_not_stored(user: User, session: Session, memory: LongTermMemory) -> None:
     create_session_summary(user=user, session_id=session.id, title="租房", snippet=SENTENCE, now=BEFORE)
     SessionSummary.objects.update(edited=False)
     record_assistant_message(user=user, session_id=session.id, content="你好", now=BEFORE)
@@ -214,8 +215,7 @@ def test_a_summary_a_model_wrote_meanwhile_is_not_stored(user: User, memory: Lon
     assert not holds_word(user)
 
 
-def test_a_run_that_has_read_the_old_summary_starts_again(user: User, memory: LongTermMemory) -> None:
-    session = SessionFactory(user=user)
+def test_a_run_that_has_read_the_old_summary_starts_again(user: User, session: Session, memory: LongTermMemory) -> None:
     summary, theirs = (summarize_conversation(each, SENTENCE)[0] for each in (session, SessionFactory()))
     work = {}
     for message in (summary, theirs):
@@ -232,8 +232,9 @@ def test_a_run_that_has_read_the_old_summary_starts_again(user: User, memory: Lo
 
 
 @pytest.mark.long
-def test_summaries_of_a_conversation_are_cut_and_embedded_anew(user: User, memory: LongTermMemory) -> None:
-    session = SessionFactory(user=user)
+def test_summaries_of_a_conversation_are_cut_and_embedded_anew(
+    user: User, session: Session, memory: LongTermMemory
+) -> None:
     first, second = summarize_conversation(session, SENTENCE, f"谈了租房。{SENTENCE}")
     (unchanged,) = summarize_conversation(SessionFactory(user=user), "谈了天气。")
     store_embeddings(prepare_embeddings([first, second, unchanged]))
@@ -253,8 +254,7 @@ def test_summaries_of_a_conversation_are_cut_and_embedded_anew(user: User, memor
     assert not holds_word(user)
 
 
-def test_what_was_said_stays(user: User, memory: LongTermMemory) -> None:
-    session = SessionFactory(user=user)
+def test_what_was_said_stays(user: User, session: Session, memory: LongTermMemory) -> None:
     message = record_assistant_message(user=user, session_id=session.id, content=SENTENCE, now=BEFORE)
     assert found(user, memory) == []
     forget(user, memory)

@@ -13,10 +13,9 @@ from django.core.management import CommandError, call_command
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
-from apps.core.beir import read_corpus, read_folders
+from apps.core.beir import read_folders
 from apps.memory.management.commands import evaluate_retrieval
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change
-from apps.memory.recall.atomic import retrieve_atomic_memories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4"), pytest.mark.long]
 
@@ -87,28 +86,6 @@ def test_the_figures(tmp_path: Path) -> None:
     assert "categories" not in pets
     assert [line.split("│")[1].strip() for line in printed.splitlines() if "│" in line] == ["all", "moves", "pets"]
     assert "small" in printed
-
-
-def test_each_row_is_one_active_memory_and_retrieval_is_that_of_a_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Any] = []
-    stored: list[Any] = []
-
-    def spy(**options: Any) -> Any:
-        asked.append(options["query"])
-        stored.append(list(AtomicMemory.objects.filter(user=options["user"]).order_by("create_time", "content")))
-        return retrieve_atomic_memories(**options)
-
-    monkeypatch.setattr(evaluate_retrieval, "retrieve_atomic_memories", spy)
-    folder = write_folder(tmp_path / "small")
-    evaluate(folder)
-    assert asked == ["咪咪是谁", "搬到上海", "Where does my sister live, Berlin?", "咪咪是谁"]
-    rows = read_corpus(folder)
-    assert [memory.content for memory in stored[0]] == sorted(f"{row.speaker}: {row.text}" for row in rows[:3])
-    assert {memory.status for memory in stored[0]} == {"active"}
-    assert {memory.timestamp for memory in stored[0]} == {rows[0].timestamp}
-    assert len({memory.session_id for memory in stored[0]}) == 2
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role
@@ -56,21 +54,6 @@ def test_a_mode_makes_the_next_value_of_a_key(mode: Mode, current: Any, proposed
     assert apply_mode(mode=mode, current=current, proposed=proposed) == result
 
 
-FOODS = st.lists(st.sampled_from(["花生", "虾", "蟹", "牛奶", "milk", "wheat"]), unique=True)
-
-
-@pytest.mark.long
-@pytest.mark.spec("L3")
-@given(current=FOODS, proposed=FOODS)
-def test_lists_are_sets_in_order(current: list[str], proposed: list[str]) -> None:
-    before = current or None
-    added = apply_mode(mode=ADD, current=before, proposed=proposed)
-    assert (added or []) == current + [item for item in proposed if item not in current]
-    assert apply_mode(mode=ADD, current=added, proposed=proposed) == added
-    left = apply_mode(mode=REMOVE, current=added, proposed=proposed)
-    assert (left or []) == [item for item in current if item not in proposed]
-
-
 @pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("mode", "current", "value", "decision"),
@@ -112,16 +95,6 @@ def test_what_is_certain_is_done_at_once(mode: Mode, current: Any, value: Any, d
 )
 def test_what_is_uncertain_waits_as_it_was_proposed(mode: Mode, current: Any, value: Any, decision: Decision) -> None:
     assert decide(mode=mode, value=value, current=current, accept=False) == decision
-
-
-@pytest.mark.spec("L1")
-@pytest.mark.parametrize("accept", [True, False])
-def test_a_rejected_value_is_not_proposed_again(accept: bool) -> None:
-    rejected = list_claims(mode=REPLACE, value="蓝色")
-    again = decide(mode=REPLACE, value="藍色！", current="红色", accept=accept, rejected=rejected)
-    assert again == Decision(IGNORED)
-    other = decide(mode=REPLACE, value="绿色", current=None, accept=True, rejected=rejected)
-    assert other == Decision(CREATED, "绿色")
 
 
 @pytest.mark.spec("L1")

@@ -23,12 +23,6 @@ def test_every_column_of_a_model_is_declared(kind: MemoryKind) -> None:
     assert sorted([*declared, *kind.derived, *kind.internal]) == sorted(columns)
 
 
-@each_kind
-def test_what_its_owner_writes_is_tracked_and_what_it_says_is_written_by_its_owner(kind: MemoryKind) -> None:
-    assert set(kind.editable) <= set(kind.tracked)
-    assert {field.name for field in kind.fields if field.text} <= set(kind.editable)
-
-
 @pytest.mark.parametrize(
     ("kind", "answer", "request_body"),
     [

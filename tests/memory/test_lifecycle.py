@@ -15,9 +15,8 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict, InvalidInput, JiyiError, NotFound, Outdated, TooLarge
 from apps.memory.changes.records import collect_operations
 from apps.memory.changes.undo import undo_operation
-from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
-from apps.memory.judge.review import accept_memory, reject_memory
+from apps.memory.judge.review import accept_memory, preview_acceptances, reject_memory
 from apps.memory.keyed import Action
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM, MemoryKind
 from apps.memory.lifecycle import (
@@ -28,6 +27,7 @@ from apps.memory.lifecycle import (
     record_use,
     remove_item,
     restore_memory,
+    set_category,
     supersede_atomic_memory,
     update_memory,
 )
@@ -77,21 +77,6 @@ def undo(user: User, operation: UUID | None = None) -> UUID:
 
 
 # Creating
-
-
-@pytest.mark.spec("L1")
-def test_a_created_entry_has_every_field(user: User) -> None:
-    session = SessionFactory(user=user)
-    memory, action = create_memory(
-        user=user, category="fact", key=" 城市 ", value={"名": "北京"}, confidence=0.8, source="inferred",
-        session_id=session.id, now=NOW,
-    )  # fmt: skip
-    assert action is Action.CREATED
-    memory = LongTermMemory.objects.get(id=memory.id)
-    assert (memory.user_id, memory.session_id, memory.message_id) == (user.pk, session.id, None)
-    assert (memory.category, memory.key, memory.value) == ("fact", "城市", {"名": "北京"})
-    assert (memory.confidence, memory.source, memory.status, memory.access_count) == (0.8, "inferred", "active", 0)
-    assert memory.created_at == memory.updated_at == memory.last_accessed == NOW
 
 
 @pytest.mark.spec("A1")
@@ -335,6 +320,47 @@ def test_only_pending_memories_can_be_reviewed(user: User, kind: MemoryKind) -> 
                 review(kind, user=owner, memory_id=memory_id, now=NOW)
 
 
+def make_pending(value: Any, mode: str, *, current: Any) -> LongTermMemory:
+    user = UserFactory()
+    if current is not None:
+        create_memory(user=user, category="fact", key="过敏", value=current, now=NOW)
+    propose(user, "过敏", value, mode=mode)
+    return LongTermMemory.objects.select_related("user").get(user=user, status="pending")
+
+
+@pytest.mark.spec("M6")
+@pytest.mark.parametrize(
+    ("value", "mode", "current", "result"),
+    [
+        ("花生", "replace", None, "花生"),
+        ("花生", "replace", "虾", "花生"),
+        ("花生", "add", ["虾"], ["虾", "花生"]),
+        ("peanuts", "add", None, ["peanuts"]),
+        (["虾"], "remove", ["虾", "花生"], ["花生"]),
+        ("虾", "remove", ["虾"], None),
+    ],
+)
+def test_a_preview_says_what_accepting_makes_of_the_key(value: Any, mode: str, current: Any, result: Any) -> None:
+    pending = make_pending(value, mode, current=current)
+    preview = preview_acceptances([pending])[pending.id]
+    assert preview.result == result
+    assert (preview.active.value if preview.active else None) == current
+    accept_memory(LONG_TERM, user=pending.user, memory_id=pending.id, now=NOW)
+    after = LONG_TERM.active(pending.user).first()
+    assert (after.value if after else None) == result
+
+
+@pytest.mark.spec("M6")
+def test_one_query_for_any_number_of_people(django_assert_num_queries: Any) -> None:
+    pending = [make_pending(f"value {number}", "replace", current=f"old {number}") for number in range(3)]
+    with django_assert_num_queries(1):
+        previews = preview_acceptances(pending)
+    found = [previews[memory.id].active for memory in pending]
+    assert [memory.value for memory in found if memory] == ["old 0", "old 1", "old 2"]
+    with django_assert_num_queries(0):
+        assert preview_acceptances([]) == {}
+
+
 # Merging, superseding, restoring
 
 
@@ -497,34 +523,7 @@ def test_what_came_back_meanwhile_is_not_brought_back_twice(user: User, kind: Me
     assert kind.active(user).count() == 1
 
 
-@pytest.mark.spec("L7")
-@each_kind
-def test_a_deletion_is_final_and_leaves_no_text(user: User, kind: MemoryKind) -> None:
-    memory = make(kind, user)
-    delete_memories(kind, user=user, ids=[memory.id], now=NOW)
-    assert not Change.objects.exclude(before=None, after=None).exists()
-    with pytest.raises(Conflict, match="cannot be undone"):
-        undo(user)
-
-
 # Reading
-
-
-@pytest.mark.parametrize(
-    ("text", "content"),
-    [
-        ("鋼琴", "用户在学钢琴。"),
-        ("play", "The user plays tennis."),
-        ("TENNIS", "The user plays tennis."),
-        ("学钢", "用户在学钢琴。"),
-        ("er plays te", "The user plays tennis."),
-    ],
-)
-def test_a_list_is_searched_in_both_languages(user: User, text: str, content: str) -> None:
-    create_atomic_memories(
-        user=user, drafts=[AtomicDraft("用户在学钢琴。"), AtomicDraft("The user plays tennis.")], now=NOW
-    )
-    assert [memory.content for memory in ATOMIC.search(ATOMIC.rows(user), text)] == [content]
 
 
 @pytest.mark.spec("L4")
@@ -538,3 +537,50 @@ def test_use_is_counted_once_and_is_no_change(user: User, django_assert_num_quer
         assert (memory.access_count, memory.last_accessed, memory.updated_at) == (count, LATER if count else NOW, NOW)
     with django_assert_num_queries(0):
         record_use(user=user, memory_ids=[], now=LATER)
+
+
+# Categories
+
+
+def categories(user: User) -> dict[str, str]:
+    return dict(LongTermMemory.objects.filter(user=user).values_list("key", "category"))
+
+
+@pytest.mark.spec("L7", "M3")
+def test_several_move_as_one_operation_and_come_back_together(user: User) -> None:
+    moved = [LongTermMemoryFactory(user=user, key=key, value=key, category="fact", now=NOW) for key in ("城市", "tea")]
+    there = LongTermMemoryFactory(user=user, key="cat", category="pattern", now=NOW)
+    other = LongTermMemoryFactory(key="theirs", category="fact", now=NOW)
+    with collect_operations() as operations:
+        ids = [memory.id for memory in (*moved, there, other)]
+        assert set_category(user=user, ids=ids, category="pattern", now=LATER) == 2
+    assert categories(user) == {"城市": "pattern", "tea": "pattern", "cat": "pattern"}
+    assert categories(other.user) == {"theirs": "fact"}
+    assert LongTermMemory.objects.filter(user=user, updated_at=LATER).count() == 2
+    (operation,) = operations
+    assert set(Change.objects.filter(operation=operation).values_list("object_id", "action")) == {
+        (memory.id, "edit") for memory in moved
+    }
+    undo(user, operation)
+    assert categories(user) == {"城市": "fact", "tea": "fact", "cat": "pattern"}
+    assert {memory.key: memory.value for memory in LongTermMemory.objects.filter(user=user)} == {
+        "城市": "城市",
+        "tea": "tea",
+        "cat": "value",
+    }
+
+
+def test_history_stays_as_it_was(user: User) -> None:
+    old = LongTermMemoryFactory(user=user, key="city", value="Berlin", category="fact", now=NOW)
+    LongTermMemoryFactory(user=user, key="city", value="Paris", category="fact", now=NOW)
+    assert set_category(user=user, ids=[old.id], category="pattern", now=NOW) == 0
+    old.refresh_from_db()
+    assert old.category == "fact"
+
+
+def test_an_unknown_category_changes_nothing(user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, category="fact", now=NOW)
+    with pytest.raises(InvalidInput):
+        set_category(user=user, ids=[memory.id], category="mood", now=NOW)
+    assert categories(user) == {memory.key: "fact"}
+    assert Change.objects.filter(action="edit").count() == 0

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from threading import Barrier
-from typing import Any
 
 import pytest
 
 from apps.accounts.models import User
-from apps.core.db import release_connections
 from apps.core.errors import Outdated
 from apps.profile.document import TEXT_SECTIONS, ProposedSection
 from apps.profile.models import UserProfile
 from apps.profile.services import get_user_profile, list_versions, propose_sections, update_profile
 from tests.support.factories import UserFactory
+from tests.support.workers import run_together
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 WRITERS = 6
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
-
-
-def run_together(jobs: Sequence[Callable[[], Any]]) -> None:
-    """Run the jobs at the same moment; an exception in one is raised here."""
-    barrier = Barrier(len(jobs))
-
-    def run(job: Callable[[], Any]) -> None:
-        try:
-            barrier.wait()
-            job()
-        finally:
-            release_connections()
-
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        list(pool.map(run, jobs))
 
 
 def write(user: User, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Writing the profile: by its owner, by the assistant, and forgetting it (U1, U3)."""
+"""Writing the profile: by its owner, by the assistant, forgetting it, and undoing a change (U1, U3, L7)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
+from apps.memory.changes.records import changed_by
+from apps.memory.changes.undo import undo_operation
+from apps.memory.models import Change
 from apps.profile.document import ProfileSnapshot, ProposedSection
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.services import (
@@ -31,6 +34,7 @@ from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+NOTHING: dict[str, Any] = {"reply_style": "", "language_habits": "", "background": "", "sections": {}}
 
 
 @pytest.fixture
@@ -41,7 +45,8 @@ def user(db: None) -> User:
 def propose(user: User, section: str, text: str, *, said_at: datetime = NOW, now: datetime | None = None) -> None:
     """Take up one statement, as the background work does."""
     proposal = ProposedSection(section=section, text=text, message_id=None, said_at=said_at)
-    propose_sections(user=user, proposals=[proposal], now=now or said_at)
+    with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
+        propose_sections(user=user, proposals=[proposal], now=now or said_at)
 
 
 def read(user: User) -> ProfileSnapshot:
@@ -78,12 +83,11 @@ def test_every_change_is_a_version_and_nothing_changed_is_none(user: User) -> No
     update_profile(user=user, changes={"reply_style": "short"}, now=NOW + 3 * MINUTE, replace=True)
     empty = update_profile(user=user, changes={}, now=NOW + 4 * MINUTE, replace=True)
     assert (empty.version, empty.is_empty) == (4, True)
-    nothing = {"reply_style": "", "language_habits": "", "background": "", "sections": {}}
     assert list(list_versions(user).values_list("version", "document", "by_hand", "created_at")) == [
-        (4, nothing, True, NOW + 4 * MINUTE),
-        (3, nothing | {"reply_style": "short"}, True, NOW + 3 * MINUTE),
-        (2, nothing | {"background": "律师", "sections": {"a": "1", "c": "3"}}, True, NOW + 2 * MINUTE),
-        (1, nothing | {"background": "律师", "sections": {"a": "1", "b": "2"}}, True, NOW),
+        (4, NOTHING, True, NOW + 4 * MINUTE),
+        (3, NOTHING | {"reply_style": "short"}, True, NOW + 3 * MINUTE),
+        (2, NOTHING | {"background": "律师", "sections": {"a": "1", "c": "3"}}, True, NOW + 2 * MINUTE),
+        (1, NOTHING | {"background": "律师", "sections": {"a": "1", "b": "2"}}, True, NOW),
     ]
 
 
@@ -319,3 +323,154 @@ def test_the_number_of_queries_does_not_grow(user: User, django_assert_max_num_q
     assert (read(user).background, len(pending(user))) == ("Knows city19", 20)
     with django_assert_max_num_queries(0):
         propose_sections(user=user, proposals=[], now=NOW)
+
+
+# History
+
+
+def undo(user: User, change: Change, *, now: datetime = NOW + 9 * MINUTE) -> None:
+    undo_operation(user=user, operation=change.operation, now=now)
+
+
+@pytest.mark.spec("L7", "U3")
+def test_every_change_is_recorded_with_who_made_it(user: User) -> None:
+    propose(user, "background", "律师", said_at=NOW)
+    for _again in range(2):
+        update_profile(user=user, changes={"background": "老师"}, now=NOW + MINUTE)
+    propose(user, "background", "住在北京", said_at=NOW + 2 * MINUTE)
+    accept_proposal(user=user, proposal_id=list_pending_proposals(user).get().id, now=NOW + 3 * MINUTE)
+    fields = ("action", "origin", "actor", "before", "after", "created_at")
+    assert list(Change.objects.filter(user=user, kind="profile").order_by("id").values_list(*fields)) == [
+        ("create", "extraction", None, None, NOTHING | {"background": "律师"}, NOW),
+        ("edit", "api", user.pk, NOTHING | {"background": "律师"}, NOTHING | {"background": "老师"}, NOW + MINUTE),
+        (
+            "accept",
+            "api",
+            user.pk,
+            NOTHING | {"background": "老师"},
+            NOTHING | {"background": "住在北京"},
+            NOW + 3 * MINUTE,
+        ),
+    ]
+
+
+@pytest.mark.spec("L7")
+def test_a_change_can_be_undone_and_done_again(user: User) -> None:
+    update_profile(user=user, changes={"background": "律师", "sections": {"宠物": "猫"}}, now=NOW)
+    update_profile(user=user, changes={"sections": {"宠物": None}}, now=NOW + MINUTE)
+    first, second = Change.objects.order_by("id")
+    with pytest.raises(Conflict):  # the second came after it
+        undo(user, first)
+    undo(user, second)
+    snapshot = read(user)
+    assert (snapshot.background, snapshot.sections, snapshot.version) == ("律师", {"宠物": "猫"}, 3)
+    assert list_versions(user)[0].document == second.before
+    undoing = Change.objects.latest("id")
+    assert (undoing.action, undoing.before, undoing.after) == ("undo", second.after, second.before)
+    undo(user, undoing)
+    snapshot = read(user)
+    assert (snapshot.sections, snapshot.version) == ({}, 4)
+
+
+@pytest.mark.spec("L7", "U3")
+def test_what_the_machine_wrote_and_was_undone_is_only_proposed_from_then_on(user: User) -> None:
+    propose(user, "reply_style", "Short answers", said_at=NOW)
+    undo(user, Change.objects.get())
+    snapshot = read(user)
+    assert (snapshot.is_empty, snapshot.version) == (True, 2)
+    propose(user, "reply_style", "Short answers", said_at=NOW)
+    assert not list_pending_proposals(user).exists()
+    propose(user, "reply_style", "Short answers", said_at=NOW + 10 * MINUTE)
+    assert list_pending_proposals(user).get().text == "Short answers"
+
+
+@pytest.mark.spec("L6", "L7")
+def test_a_deletion_empties_the_records_and_is_final(user: User) -> None:
+    update_profile(user=user, changes={"background": "律师"}, now=NOW)
+    forget_profile(user=user, now=NOW + MINUTE)
+    forget_profile(user=user, now=NOW + 2 * MINUTE)
+    changes = list(Change.objects.order_by("id"))
+    assert [(change.action, change.before, change.after) for change in changes] == [
+        ("create", None, None),
+        ("delete", None, None),
+    ]
+    update_profile(user=user, changes={"background": "老师"}, now=NOW + 3 * MINUTE)
+    for change in changes:
+        with pytest.raises(Conflict):
+            undo(user, change)
+
+
+@pytest.fixture
+def proposal(user: User) -> ProfileProposal:
+    update_profile(user=user, changes={"background": "老师"}, now=NOW)
+    propose(user, "background", "住在北京", said_at=NOW + MINUTE)
+    return list_pending_proposals(user).get()
+
+
+def list_decisions(user: User) -> list[tuple[Any, ...]]:
+    rows = Change.objects.filter(user=user, kind="proposal").order_by("id")
+    return [
+        (change.action, change.actor_id, *((state["status"], state["text"]) for state in (change.before, change.after)))
+        for change in rows
+    ]
+
+
+@pytest.mark.spec("L7", "U3")
+def test_every_decision_about_a_proposal_is_recorded(user: User, proposal: ProfileProposal) -> None:
+    reject_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    reopen_proposal(user=user, proposal_id=proposal.id, now=NOW + 3 * MINUTE)
+    accept_proposal(user=user, proposal_id=proposal.id, text="在北京住", now=NOW + 4 * MINUTE)
+    assert list_decisions(user) == [
+        ("reject", user.pk, ("pending", "住在北京"), ("rejected", "住在北京")),
+        ("edit", user.pk, ("rejected", "住在北京"), ("pending", "住在北京")),
+        ("accept", user.pk, ("pending", "住在北京"), ("accepted", "在北京住")),
+    ]
+    times = Change.objects.filter(kind="proposal", object_id=proposal.id).order_by("id")
+    assert list(times.values_list("created_at", flat=True)) == [NOW + number * MINUTE for number in (2, 3, 4)]
+
+
+@pytest.mark.spec("L7", "U3")
+def test_a_rejection_is_undone(user: User, proposal: ProfileProposal) -> None:
+    reject_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    undo(user, Change.objects.get(kind="proposal"))
+    assert list_pending_proposals(user).get() == proposal
+
+
+@pytest.mark.spec("L7", "U3")
+def test_an_acceptance_is_undone_with_what_it_wrote(user: User, proposal: ProfileProposal) -> None:
+    """Both are one operation, whose records say all of it: neither is undone without the other, nor done again."""
+
+    def state() -> tuple[str, str, str]:
+        proposal.refresh_from_db()
+        return proposal.status, proposal.text, read(user).background
+
+    accept_proposal(user=user, proposal_id=proposal.id, text="在北京住", now=NOW + 2 * MINUTE)
+    written, decided = Change.objects.filter(user=user, created_at=NOW + 2 * MINUTE).order_by("id")
+    assert (written.kind, decided.kind, written.operation) == ("profile", "proposal", decided.operation)
+    undo(user, written)
+    assert state() == ("pending", "住在北京", "老师")
+    undoing = Change.objects.latest("id")
+    assert Change.objects.filter(operation=undoing.operation, action="undo").count() == 2
+    with pytest.raises(Conflict):
+        undo(user, decided)
+    undo(user, undoing)
+    assert state() == ("accepted", "在北京住", "在北京住")
+
+
+@pytest.mark.spec("L7", "U3")
+def test_an_acceptance_is_not_undone_by_half(user: User, proposal: ProfileProposal) -> None:
+    accept_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    accepted = Change.objects.get(kind="proposal")
+    update_profile(user=user, changes={"background": "医生"}, now=NOW + 3 * MINUTE)
+    with pytest.raises(Conflict):
+        undo(user, accepted)
+    proposal.refresh_from_db()
+    assert proposal.status == "accepted"
+
+
+@pytest.mark.spec("L6", "L7")
+def test_with_the_document_the_decisions_lose_their_text(user: User, proposal: ProfileProposal) -> None:
+    reject_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    forget_profile(user=user, now=NOW + 3 * MINUTE)
+    rows = Change.objects.filter(user=user, kind="proposal", object_id=proposal.id).order_by("id")
+    assert list(rows.values_list("action", "before", "after")) == [("reject", None, None), ("delete", None, None)]

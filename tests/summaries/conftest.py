@@ -27,9 +27,12 @@ def session(db: None) -> Session:
 
 @pytest.fixture
 def say() -> Say:
-    """Say messages in a session, each with its reply: pairs, or texts that are answered with 好的。"""
+    """Say messages in a session, each with its reply: pairs, or texts that are answered with 好的。
 
-    def say(session: Session, texts: Iterable[str | tuple[str, str]], *, now: datetime | None = None) -> None:
+    What has no reply in its pair waits for it.
+    """
+
+    def say(session: Session, texts: Iterable[str | tuple[str, str | None]], *, now: datetime | None = None) -> None:
         now = now or timezone.now()
         for text in texts:
             content, reply = text if isinstance(text, tuple) else (text, "好的。")
@@ -43,7 +46,8 @@ def say() -> Say:
                 now=now,
                 lease=timedelta(minutes=1),
             )
-            close_round(opened=opened, reply=reply, emotion=None, now=now)
+            if reply is not None:
+                close_round(opened=opened, reply=reply, emotion=None, now=now)
 
     return say
 

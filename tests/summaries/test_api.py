@@ -10,10 +10,7 @@ import pytest
 from apps.summaries.models import SessionSummary
 from tests.support.http_server import ApiClient
 
-pytestmark = pytest.mark.long_except(
-    "test_a_summary_is_written_read_and_listed",
-    "test_a_bad_body_changes_nothing",
-)
+pytestmark = pytest.mark.long_except("test_a_summary_is_written_read_and_listed", "test_a_bad_body_changes_nothing")
 
 BODY = {"title": "退租", "snippet": "用户想提前退租。"}
 
@@ -86,10 +83,3 @@ def test_a_bad_body_changes_nothing(alice: ApiClient):
     assert {create(alice, **changes).status_code for changes in bad} == {400}
     assert create(alice, session_id=str(uuid.uuid4())).status_code == 404
     assert not SessionSummary.objects.exists()
-
-
-def test_a_session_has_one_summary_and_a_temporary_one_none(alice: ApiClient):
-    summary = create(alice).json()
-    assert create(alice, session_id=summary["session_id"]).status_code == 409
-    assert create(alice, session_id=alice.new_session(temporary=True)).status_code == 409
-    assert SessionSummary.objects.count() == 1

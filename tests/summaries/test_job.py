@@ -21,9 +21,7 @@ from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.long_except(
-        "test_a_turn_leaves_the_work_and_the_worker_does_it",
-    ),
+    pytest.mark.long_except("test_a_turn_leaves_the_work_and_the_worker_does_it"),
 ]
 
 

@@ -41,10 +41,6 @@ def test_the_export_is_what_the_api_says_of_every_status(client: APIClient, user
     assert exported == client.get("/memory/long-term?status=all").json()["results"]
 
 
-def test_an_empty_export(client: APIClient) -> None:
-    assert read(client.get("/memory/long-term/export")) == []
-
-
 def test_another_format_is_refused(client: APIClient) -> None:
     response = client.get("/memory/long-term/export?format=csv")
     assert (response.status_code, response.json()["error"]["fields"]) == (400, {"format": ["Must be json."]})
@@ -74,14 +70,3 @@ def test_bad_rows_are_told_and_nothing_is_written(client: APIClient) -> None:
         ]
     }
     assert not LongTermMemory.objects.exists()
-
-
-def test_a_file_that_is_no_list_is_told(client: APIClient) -> None:
-    assert upload(client, b"{").json()["error"]["message"] == "The file is not JSON."
-    assert upload(client, b"").status_code == 422
-
-
-def test_without_a_file_or_as_json(client: APIClient) -> None:
-    response = client.post(IMPORT, {}, format="multipart")
-    assert (response.status_code, list(response.json()["error"]["fields"])) == (400, ["file"])
-    assert client.post(IMPORT, [], format="json").status_code == 415

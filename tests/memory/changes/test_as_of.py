@@ -49,6 +49,15 @@ def read(client: APIClient, path: str, **query: Any) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name not in USE} for row in page.json()["results"]]
 
 
+def remember(user: User, value: str = "Leeds", *, key: str = "home", now: datetime = BEGIN) -> UUID:
+    return create_memory(user=user, category="fact", key=key, value=value, now=now)[0].id
+
+
+def edit(user: User, memory_id: UUID, *, kind: kinds.MemoryKind = kinds.LONG_TERM, **changes: Any) -> None:
+    """Change a memory a day later."""
+    update_memory(kind, user=user, memory_id=memory_id, changes=changes, now=BEGIN + timedelta(days=1))
+
+
 class Life:
     """A person to whom things happen at random, minute by minute."""
 
@@ -135,15 +144,9 @@ def test_as_of_is_the_list_that_was_there(client: APIClient, user: User, kind: k
 
 
 def test_filters_are_those_of_then(client: APIClient, user: User) -> None:
-    memory, _action = create_memory(user=user, category="fact", key="home", value="Leeds", now=BEGIN)
-    update_memory(
-        kinds.LONG_TERM,
-        user=user,
-        memory_id=memory.id,
-        changes={"value": "York", "category": "preference"},
-        now=BEGIN + timedelta(days=1),
-    )
-    mute_memories(kinds.LONG_TERM, user=user, ids=[memory.id], muted=True, now=BEGIN + timedelta(days=1))
+    memory = remember(user)
+    edit(user, memory, value="York", category="preference")
+    mute_memories(kinds.LONG_TERM, user=user, ids=[memory], muted=True, now=BEGIN + timedelta(days=1))
     then = BEGIN.isoformat()
     assert read(client, LONG_TERM, as_of=then, category="fact", muted="false", search="leeds")[0]["value"] == "Leeds"
     assert read(client, LONG_TERM, as_of=then, category="preference") == []
@@ -151,13 +154,7 @@ def test_filters_are_those_of_then(client: APIClient, user: User) -> None:
     assert read(client, LONG_TERM, as_of=then, search="york") == []
     assert read(client, LONG_TERM, as_of=then, source="inferred") == []
     atomic, _created = create_atomic_memory(user=user, content="Met Ann.", tags=["people"], now=BEGIN)
-    update_memory(
-        kinds.ATOMIC,
-        user=user,
-        memory_id=atomic.id,
-        changes={"tags": ["work"], "timestamp": BEGIN + timedelta(days=9)},
-        now=BEGIN + timedelta(days=1),
-    )
+    edit(user, atomic.id, kind=kinds.ATOMIC, tags=["work"], timestamp=BEGIN + timedelta(days=9))
     assert read(client, ATOMIC, as_of=then, tags="people", until=then)[0]["tags"] == ["people"]
     assert read(client, ATOMIC, as_of=then, tags="work") == []
     assert read(client, ATOMIC, as_of=then, since=(BEGIN + timedelta(days=2)).isoformat()) == []
@@ -166,8 +163,8 @@ def test_filters_are_those_of_then(client: APIClient, user: User) -> None:
 def test_a_date_is_its_end_in_the_persons_zone(client: APIClient, user: User) -> None:
     client.patch("/memory/settings", {"memory.timezone": "Asia/Shanghai"}, format="json")
     late = datetime(2026, 3, 1, 15, 59, tzinfo=UTC)  # still the first of March there
-    create_memory(user=user, category="fact", key="home", value="Leeds", now=late)
-    create_memory(user=user, category="fact", key="work", value="York", now=late + timedelta(minutes=2))
+    remember(user, now=late)
+    remember(user, key="work", now=late + timedelta(minutes=2))
     assert [row["key"] for row in read(client, LONG_TERM, as_of="2026-03-01")] == ["home"]
     assert [row["key"] for row in read(client, LONG_TERM, as_of="2026-03-02", ordering="created_at")] == [
         "home",
@@ -195,19 +192,14 @@ def test_what_is_no_time_is_refused(client: APIClient, path: str, query: dict[st
 
 def test_nobody_sees_what_others_were(client: APIClient) -> None:
     other = UserFactory()
-    memory, _action = create_memory(user=other, category="fact", key="home", value="Leeds", now=BEGIN)
-    update_memory(
-        kinds.LONG_TERM, user=other, memory_id=memory.id, changes={"value": "York"}, now=BEGIN + timedelta(days=1)
-    )
+    edit(other, remember(other), value="York")
     assert read(client, LONG_TERM, as_of="2026-03-01", status="all") == []
 
 
 def test_emptied_history_is_not_guessed(client: APIClient, user: User) -> None:
-    memory, _action = create_memory(user=user, category="fact", key="home", value="Leeds", now=BEGIN)
-    update_memory(
-        kinds.LONG_TERM, user=user, memory_id=memory.id, changes={"value": "York"}, now=BEGIN + timedelta(days=1)
-    )
-    empty_history(user=user, kind=Change.Kind.LONG_TERM, object_ids=[memory.id])
+    memory = remember(user)
+    edit(user, memory, value="York")
+    empty_history(user=user, kind=Change.Kind.LONG_TERM, object_ids=[memory])
     assert read(client, LONG_TERM, as_of=BEGIN.isoformat()) == []
 
 
@@ -215,12 +207,8 @@ def test_the_number_of_queries_is_that_of_few(client: APIClient, user: User) -> 
     counts = []
     for number in (2, 9):
         for index in range(number):
-            key = f"key {number} {index}"
-            memory, _action = create_memory(user=user, category="fact", key=key, value="a", now=BEGIN)
-            update_memory(
-                kinds.LONG_TERM, user=user, memory_id=memory.id, changes={"value": "b"}, now=BEGIN + timedelta(days=1)
-            )
+            edit(user, remember(user, key=f"key {number} {index}"), value="York")
         with CaptureQueriesContext(connection) as queries:
-            assert {row["value"] for row in read(client, LONG_TERM, as_of=BEGIN.isoformat())} == {"a"}
+            assert {row["value"] for row in read(client, LONG_TERM, as_of=BEGIN.isoformat())} == {"Leeds"}
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 6

@@ -1,23 +1,28 @@
-"""The audit record (L7): who changed what, when, before and after; a deletion leaves who, when and the ID."""
+"""The audit record: who changed what, when, before and after; and undoing, wholly or not at all (L7)."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from apps.accounts.models import User
-from apps.memory.changes.records import changed_by
+from apps.conversations.models import Session
+from apps.core.errors import Conflict
+from apps.memory.changes.records import changed_by, list_caused_operations
+from apps.memory.changes.undo import undo_and_purge, undo_operation
 from apps.memory.deletion import delete_all_memories, delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory, reject_memory
 from apps.memory.keyed import ProposedEntry
-from apps.memory.kinds import LONG_TERM
-from apps.memory.lifecycle import update_memory
-from apps.memory.models import Change, LongTermMemory
-from tests.support.entries import entry, record
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import create_atomic_memories, update_memory
+from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
+from apps.memory.recall.long_term import retrieve_relevant_memories
+from apps.memory.types import AtomicDraft
+from tests.support.entries import entry, propose, record
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
@@ -30,7 +35,7 @@ def create(user: User, key: str, value: Any, *, now: datetime = NOW) -> LongTerm
     return create_memory(user=user, category="fact", key=key, value=value, now=now)[0]
 
 
-def propose(user: User, *entries: ProposedEntry, now: datetime = NOW) -> list[UUID]:
+def learn(user: User, *entries: ProposedEntry, now: datetime = NOW) -> list[UUID]:
     return [update.id for update in record(user, *entries, at=now)]
 
 
@@ -63,7 +68,7 @@ def test_a_new_memory_is_recorded_with_all_a_person_could_care_for(user: User) -
 def test_what_supersedes_and_what_is_superseded_are_one_operation(user: User) -> None:
     old = create(user, "城市", "北京")
     with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
-        (new,) = propose(user, entry("城市", "上海"), now=LATER)
+        (new,) = learn(user, entry("城市", "上海"), now=LATER)
     first, *rest = Change.objects.order_by("id")
     assert [(change.action, change.object_id) for change in rest] == [("supersede", old.id), ("create", new)]
     assert rest[0].operation == rest[1].operation != first.operation
@@ -75,7 +80,7 @@ def test_what_supersedes_and_what_is_superseded_are_one_operation(user: User) ->
 def test_editing_accepting_and_rejecting_are_recorded(user: User) -> None:
     memory = create(user, "city", "Paris")
     update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"value": "Lyon", "confidence": 0.8}, now=LATER)
-    accepted, rejected = propose(user, guess("job", "cook"), guess("age", 30))
+    accepted, rejected = learn(user, guess("job", "cook"), guess("age", 30))
     accept_memory(LONG_TERM, user=user, memory_id=accepted, now=LATER)
     reject_memory(LONG_TERM, user=user, memory_id=rejected, now=LATER)
     assert read(user) == [
@@ -93,10 +98,10 @@ def test_editing_accepting_and_rejecting_are_recorded(user: User) -> None:
 
 
 def test_a_refresh_is_recorded_where_it_changed_something(user: User) -> None:
-    propose(user, entry("city", "Paris"))
-    propose(user, entry("city", "Paris!"), now=LATER)
+    learn(user, entry("city", "Paris"))
+    learn(user, entry("city", "Paris!"), now=LATER)
     assert [action for action, _id in read(user)] == ["create"]
-    propose(user, entry("city", "Paris", confidence=1.0), now=LATER)
+    learn(user, entry("city", "Paris", confidence=1.0), now=LATER)
     assert [action for action, _id in read(user)] == ["create", "refresh"]
     refresh = Change.objects.get(action="refresh")
     assert (refresh.before["confidence"], refresh.after["confidence"]) == (0.9, 1.0)
@@ -130,7 +135,7 @@ def test_a_deletion_takes_the_history_along_and_leaves_who_when_and_the_id(user:
 
 @pytest.mark.spec("L6")
 def test_a_value_rejected_once_and_then_written_leaves_nothing_when_deleted(user: User) -> None:
-    (rejected,) = propose(user, guess("爱好", "游泳"))
+    (rejected,) = learn(user, guess("爱好", "游泳"))
     reject_memory(LONG_TERM, user=user, memory_id=rejected, now=NOW)
     memory = create(user, "爱好", "游泳", now=LATER)
     delete_memories(LONG_TERM, user=user, ids=[memory.id], now=LATER)
@@ -149,3 +154,156 @@ def test_clearing_all_empties_every_record_and_costs_the_same_queries(
         assert delete_all_memories(LONG_TERM, user=user, now=LATER) == 40
     assert not Change.objects.exclude(before=None, after=None).exists()
     assert Change.objects.filter(action="delete").count() == 40
+
+
+# Undoing
+
+
+def last(user: User) -> UUID:
+    """The newest operation."""
+    return Change.objects.filter(user=user).latest("id").operation
+
+
+def undo(user: User, operation: UUID | None = None) -> UUID:
+    return undo_operation(user=user, operation=operation or last(user), now=LATER)
+
+
+def states(user: User) -> set[tuple[Any, str]]:
+    return {(memory.value, memory.status) for memory in LongTermMemory.objects.filter(user=user)}
+
+
+def find(user: User, message: str) -> list[Any]:
+    found = retrieve_relevant_memories(user=user, message=message, limit=5, now=LATER)
+    return [scored.candidate.value for scored in found]
+
+
+def test_undoing_the_undoing_does_it_again_and_again(user: User) -> None:
+    create(user, "city", "Paris")
+    create(user, "city", "Lyon")
+    operation = last(user)
+    for _ in range(2):
+        undoing = undo(user, operation)
+        assert states(user) == {("Paris", "active"), ("Lyon", "rejected")}
+        undo(user, undoing)
+        assert states(user) == {("Paris", "superseded"), ("Lyon", "active")}
+        lyon = LongTermMemory.objects.get(value="Lyon")
+        assert LongTermMemory.objects.get(value="Paris").superseded_by == lyon
+    assert find(user, "which city") == ["Lyon"]
+
+
+def test_what_was_undone_is_not_proposed_again(user: User) -> None:
+    propose(user, "city", "Paris", confidence=0.9)
+    undo(user)
+    assert propose(user, "city", "Paris", confidence=0.9) == []
+    assert states(user) == {("Paris", "rejected")}
+
+
+def test_undoing_is_recorded_with_who_did_it(user: User) -> None:
+    memory = create(user, "city", "Paris")
+    operation, staff = last(user), UserFactory()
+    with changed_by(origin=Change.Origin.PANEL, actor=staff):
+        undoing = undo(user, operation)
+    change = Change.objects.get(operation=undoing)
+    assert (change.action, change.object_id, change.actor, change.origin) == ("undo", memory.id, staff, "panel")
+    assert (change.before["status"], change.after["status"], change.created_at) == ("active", "rejected", LATER)
+    assert Change.objects.get(operation=operation).undone_by == undoing
+
+
+def refused(user: User, operation: UUID) -> str:
+    before = list(LongTermMemory.objects.order_by("id").values())
+    with pytest.raises(Conflict) as error:
+        undo(user, operation)
+    assert list(LongTermMemory.objects.order_by("id").values()) == before
+    return error.value.message
+
+
+def test_what_has_changed_since_is_not_undone(user: User) -> None:
+    memory = create(user, "city", "Paris")
+    operation = last(user)
+    update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"confidence": 0.5}, now=NOW)
+    assert "changed again later" in refused(user, operation)
+    undo(user)
+    undo(user, operation)
+    assert states(user) == {("Paris", "rejected")}
+
+
+def test_nothing_is_undone_twice(user: User) -> None:
+    create(user, "city", "Paris")
+    operation = last(user)
+    undo(user, operation)
+    assert "already undone" in refused(user, operation)
+
+
+def test_what_comes_back_does_not_push_out_what_has_its_key_by_now(user: User) -> None:
+    memory = create(user, "city", "Paris")
+    update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"key": "town"}, now=NOW)
+    operation = last(user)
+    create(user, "city", "Lyon")
+    assert "now uses this key" in refused(user, operation)
+
+
+def test_a_deletion_is_final(user: User) -> None:
+    create(user, "city", "Paris")
+    lyon = create(user, "city", "Lyon")
+    supersession = last(user)
+    delete_memories(LONG_TERM, user=user, ids=[lyon.id], now=NOW)
+    assert refused(user, last(user)) == "Deletions cannot be undone."
+    assert "deleted" in refused(user, supersession)
+
+
+def test_what_lost_its_successor_is_not_ended_again(user: User) -> None:
+    (pending,) = propose(user, "city", "Paris")
+    active = create(user, "city", "paris")
+    settled = Change.objects.get(object_id=pending, action="supersede").operation
+    undoing = undo(user, settled)
+    assert LongTermMemory.objects.get(id=active.id).status == "rejected"
+    delete_memories(LONG_TERM, user=user, ids=[active.id], now=NOW)
+    assert "deleted" in refused(user, undoing)
+
+
+def operation_of(object_id: UUID) -> UUID:
+    return Change.objects.filter(object_id=object_id).latest("id").operation
+
+
+def test_what_was_made_is_gone_and_what_it_replaced_is_back(user: User) -> None:
+    old, new = create(user, "home", "Leeds"), create(user, "home", "York")
+    assert undo_and_purge(user=user, operation=operation_of(new.id), now=NOW)
+    assert list(LongTermMemory.objects.values_list("id", "status")) == [(old.id, "active")]
+    assert not ForgottenKey.objects.exists()
+
+
+def test_what_was_deleted_before_is_still_known_as_deleted(user: User) -> None:
+    first, second = create_atomic_memories(
+        user=user, drafts=[AtomicDraft(content="喜欢茶"), AtomicDraft(content="喜欢咖啡")], now=NOW
+    )
+    delete_memories(ATOMIC, user=user, ids=[first.id], now=NOW)
+    deleted = set(ForgottenKey.objects.values_list("digest", flat=True))
+    (again,) = create_atomic_memories(user=user, drafts=[AtomicDraft(content="喜欢茶")], now=NOW)
+    for memory in (second, again):
+        assert undo_and_purge(user=user, operation=operation_of(memory.id), now=NOW)
+    assert not AtomicMemory.objects.exists()
+    assert set(ForgottenKey.objects.values_list("digest", flat=True)) == deleted
+
+
+def test_what_was_changed_since_stays_and_nobody_elses_is_touched(user: User) -> None:
+    memory = create(user, "home", "York")
+    operation = operation_of(memory.id)
+    assert not undo_and_purge(user=UserFactory.create(), operation=operation, now=NOW)
+    LongTermMemory.objects.update(confidence=0.3)
+    assert not undo_and_purge(user=user, operation=operation, now=NOW)
+    assert not undo_and_purge(user=user, operation=uuid4(), now=NOW)
+    assert LongTermMemory.objects.get().status == "active"
+
+
+def test_operations_that_messages_caused_are_listed_newest_first_in_portions(user: User, session: Session) -> None:
+    message = session.messages.create(user=user, role="user", content="x", position=1)
+    drafts = [AtomicDraft(content=text, message_id=message.id) for text in ("一", "二", "三")]
+    made = create_atomic_memories(user=user, drafts=drafts, now=NOW + timedelta(minutes=1))
+    Change.objects.update(message=message)
+    create_atomic_memories(user=user, drafts=[AtomicDraft(content="别的")], now=NOW)
+    expected = [operation_of(memory.id) for memory in reversed(made)]
+    first = list_caused_operations(user, session_ids=[session.id], before=None, limit=2)
+    rest = list_caused_operations(user, session_ids=[session.id], before=first[-1][0], limit=2)
+    assert [operation for _newest, operation in [*first, *rest]] == expected
+    other = UserFactory.create()
+    assert list_caused_operations(other, session_ids=[session.id], before=None, limit=2) == []

@@ -23,17 +23,12 @@ from apps.memory.contexts import (
     record_context,
 )
 from apps.memory.models import Change, ContextEntry, SharedContext
-from tests.support.factories import SessionFactory, UserFactory
+from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("X3", "L7")]
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
-
-
-@pytest.fixture
-def session() -> Session:
-    return SessionFactory.create()
 
 
 @pytest.fixture

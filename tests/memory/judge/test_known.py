@@ -21,6 +21,7 @@ from tests.support.judged import NOW, learn, say
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("A3"),
     pytest.mark.long_except(
         "test_everything_is_shown_while_it_fits_oldest_first_with_dates",
         "test_only_what_is_active_and_ones_own_is_shown",
@@ -49,7 +50,6 @@ def texts(known: list[KnownMemory]) -> list[str]:
     return [memory.text for memory in known]
 
 
-@pytest.mark.spec("A3")
 def test_everything_is_shown_while_it_fits_oldest_first_with_dates(user: User) -> None:
     fill(user, "The user likes tea.", "The user lives in Leeds.")
     learn(user, "用户下周去奥斯陆。", days_ago=0.5, event_start=NOW, event_end=NOW + timedelta(days=1))
@@ -66,7 +66,6 @@ def test_everything_is_shown_while_it_fits_oldest_first_with_dates(user: User) -
     assert (known[0].said_at, known[2].event) == (NOW - timedelta(days=2), NOW)
 
 
-@pytest.mark.spec("A3")
 def test_only_what_is_active_and_ones_own_is_shown(user: User) -> None:
     learn(user, "The user works at Bosch.", days_ago=9)
     learn(user, "The user left Bosch.", "contradicts", "The user works at Bosch.", days_ago=8)
@@ -75,7 +74,6 @@ def test_only_what_is_active_and_ones_own_is_shown(user: User) -> None:
     assert texts(read(user, "Bosch, moving, tea")) == ["The user left Bosch."]
 
 
-@pytest.mark.spec("A3")
 def test_long_term_memories_of_the_message_itself_are_not_shown(user: User) -> None:
     message = say(user, "I live in York")
     for key, cause in (("home", message), ("job", None)):
@@ -84,7 +82,6 @@ def test_long_term_memories_of_the_message_itself_are_not_shown(user: User) -> N
     assert texts(read(user, "I live in York", message_ids=[message.id])) == ["job: …"]
 
 
-@pytest.mark.spec("A3")
 def test_what_its_owner_wrote_or_edited_is_marked(user: User) -> None:
     fill(user, "The user likes tea.")
     with changed_by(origin=Change.Origin.API, actor=user):
@@ -95,7 +92,7 @@ def test_what_its_owner_wrote_or_edited_is_marked(user: User) -> None:
 FILLER = [f"The user once read a book about number {number}." for number in range(120)]
 
 
-@pytest.mark.spec("A3", "K9")
+@pytest.mark.spec("K9")
 def test_of_many_the_nearest_of_every_sentence_are_shown(user: User) -> None:
     targets = ["用户对虾过敏。", "The user's neighbour is called Marc.", "The user's passport expires in March 2027."]
     fill(user, *FILLER, *targets)
@@ -106,7 +103,6 @@ def test_of_many_the_nearest_of_every_sentence_are_shown(user: User) -> None:
     assert [memory.number for memory in known] == list(range(1, len(known) + 1))
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     "content",
     ["The user lives in Leeds.", "用户在腾讯工作。", "The user is married to Ines.", "The user takes ibuprofen daily."],
@@ -116,7 +112,7 @@ def test_keyed_attributes_are_shown_whatever_the_message_is_about(user: User, co
     assert content in texts(read(user, "Boxes everywhere, what a week!", budget=SMALL))
 
 
-@pytest.mark.spec("A3", "K9")
+@pytest.mark.spec("K9")
 def test_without_an_embedder_keywords_choose(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(user, *FILLER, "The user's neighbour is called Marc.")
 
@@ -127,7 +123,6 @@ def test_without_an_embedder_keywords_choose(user: User, monkeypatch: pytest.Mon
     assert "The user's neighbour is called Marc." in texts(read(user, "Marc moved out.", budget=SMALL))
 
 
-@pytest.mark.spec("A3")
 def test_long_term_memories_come_first_and_leave_half_of_the_budget(user: User) -> None:
     for number in range(60):
         create_memory(user=user, category="fact", key=f"shelf {number}", value=f"box {number}", now=NOW)
@@ -135,10 +130,3 @@ def test_long_term_memories_come_first_and_leave_half_of_the_budget(user: User) 
     fill(user, *FILLER, "The user's neighbour is called Marc.")
     known = read(user, "Marc went to my dentist.", budget=SMALL)
     assert {"dentist: Dr Lund", "The user's neighbour is called Marc."} <= set(texts(known))
-
-
-@pytest.mark.spec("A3")
-def test_all_that_fit_take_a_handful_of_queries(user: User, django_assert_max_num_queries: Any) -> None:
-    fill(user, *FILLER[:50])
-    with django_assert_max_num_queries(4):
-        assert len(read(user, "hello")) == 50

@@ -20,7 +20,7 @@ from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, operate, say, show, show_active, show_entries
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("L3")]
 
 
 def propose(user: User, message: Message, key: str, value: Any, *, mode: str = "replace") -> None:
@@ -40,7 +40,7 @@ def find_operation(message: Message) -> UUID:
     return operation
 
 
-@pytest.mark.spec("L3", "A3", "L7")
+@pytest.mark.spec("A3", "L7")
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize(
     ("key", "old", "content", "new"),
@@ -64,7 +64,6 @@ def test_a_new_value_ends_the_sentence_that_says_the_old_one(
     assert show_entries(user) == {key: old}
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("key", "old", "content"),
     [
@@ -81,7 +80,6 @@ def test_what_says_something_else_of_the_value_stays(user: User, key: str, old: 
     assert show(user) == [("active", content)]
 
 
-@pytest.mark.spec("L3")
 def test_of_several_sentences_the_others_stay(user: User) -> None:
     tell(user, "home", "Leeds", "The user lives in Leeds. The user is allergic to nuts.")
     message = say(user, "I moved to York.")
@@ -91,7 +89,6 @@ def test_of_several_sentences_the_others_stay(user: User) -> None:
     assert show_active(user) == {"The user lives in Leeds. The user is allergic to nuts."}
 
 
-@pytest.mark.spec("L3")
 def test_an_item_that_is_taken_out_of_a_list_ends_its_sentence(user: User) -> None:
     tell(user, "allergies", ["shrimp", "nuts"], "The user is allergic to shrimp.")
     learn(user, "The user is allergic to nuts.", days_ago=9)
@@ -99,7 +96,6 @@ def test_an_item_that_is_taken_out_of_a_list_ends_its_sentence(user: User) -> No
     assert show_active(user) == {"The user is allergic to nuts."}
 
 
-@pytest.mark.spec("L3")
 def test_what_was_said_later_and_what_its_owner_wrote_by_hand_stay(user: User) -> None:
     message = say(user, "I live in Leeds.", days_ago=9)
     propose(user, message, "home", "Leeds")
@@ -109,7 +105,6 @@ def test_what_was_said_later_and_what_its_owner_wrote_by_hand_stay(user: User) -
     assert show_active(user) == {"The user lives in Leeds.", "Leeds is my home."}
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("key", "old", "new", "content"),
     [
@@ -130,7 +125,7 @@ def test_an_entry_has_its_vector_with_the_reply(user: User) -> None:
     assert LongTermEmbedding.objects.filter(memory=LongTermMemory.objects.get(user=user)).exists()
 
 
-@pytest.mark.spec("L3", "L7")
+@pytest.mark.spec("L7")
 def test_a_value_that_its_owner_corrects_by_hand_ends_its_sentence(user: User) -> None:
     tell(user, "home", "Leeds", "The user lives in Leeds.")
     entry = LongTermMemory.objects.get(user=user)
@@ -141,7 +136,6 @@ def test_a_value_that_its_owner_corrects_by_hand_ends_its_sentence(user: User) -
     assert (show_active(user), show_entries(user)) == ({"The user lives in Leeds."}, {"home": "Leeds"})
 
 
-@pytest.mark.spec("L3")
 def test_nobody_elses_sentence_ends(user: User) -> None:
     other = UserFactory()
     learn(other, "The user lives in Leeds.", days_ago=9)
@@ -169,7 +163,7 @@ def test_an_entry_that_a_verdict_does_not_name_stays(user: User, key: str, value
     assert (show_active(user), show_entries(user)) == ({said}, {key: value})
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("A3")
 @pytest.mark.parametrize("named", ["The user works at Siemens.", "employer: Siemens"])
 def test_an_operation_ends_what_it_names(user: User, named: str) -> None:
     tell(user, "employer", "Siemens", "The user works at Siemens.")
@@ -182,7 +176,7 @@ def test_an_operation_ends_what_it_names(user: User, named: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     ("key", "values", "contents"),
     [

@@ -10,7 +10,6 @@ import pytest
 
 from apps.accounts.models import User
 from apps.conversations.models import Message
-from apps.core.errors import Conflict, NotFound
 from apps.memory.changes.records import changed_by
 from apps.memory.changes.undo import undo_operation
 from apps.memory.deletion import delete_memories
@@ -39,6 +38,7 @@ from tests.support.workers import run_together
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("A3"),
     pytest.mark.long_except(
         "test_what_the_judge_calls_new_ends_nothing_however_alike_it_is",
         "test_equal_texts_are_one_memory_with_the_tags_of_both_whatever_the_judge_says",
@@ -50,7 +50,6 @@ pytestmark = [
         "test_one_message_ends_no_more_than_a_handful_by_itself",
         "test_what_is_held_back_changes_nothing_until_it_is_accepted",
         "test_what_was_rejected_or_waits_is_not_proposed_again",
-        "test_only_what_is_pending_and_ones_own_is_decided_about",
         "test_what_was_said_before_never_ends_what_was_said_since",
         "test_the_same_message_handled_twice_writes_nothing_twice",
         "test_what_was_deleted_is_not_learned_again_from_what_was_said_before",
@@ -107,7 +106,6 @@ def test_an_event_at_the_ends_of_time_is_left_out(user: User, start: datetime) -
     assert (memory.event_start, memory.event_end) == (None, None)
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     ("there", "content"),
     [
@@ -123,7 +121,6 @@ def test_what_the_judge_calls_new_ends_nothing_however_alike_it_is(user: User, t
     assert show_active(user) == {there, content}
 
 
-@pytest.mark.spec("A3")
 def test_equal_texts_are_one_memory_with_the_tags_of_both_whatever_the_judge_says(user: User) -> None:
     learn(user, "用户对虾过敏。", days_ago=3, tags=["过敏"])
     learn(user, "用户對蝦過敏", tags=["食物"])
@@ -134,7 +131,6 @@ def test_equal_texts_are_one_memory_with_the_tags_of_both_whatever_the_judge_say
 # Verdicts.
 
 
-@pytest.mark.spec("A3")
 def test_a_contradiction_ends_what_it_names_and_nothing_else(user: User) -> None:
     for content in ("用户住在北京。", "用户在北京有一套房子。", "用户的妹妹住在北京。"):
         learn(user, content, days_ago=40)
@@ -145,7 +141,7 @@ def test_a_contradiction_ends_what_it_names_and_nothing_else(user: User) -> None
     assert Change.objects.filter(message=message).values("operation").distinct().count() == 1
 
 
-@pytest.mark.spec("A3", "L7")
+@pytest.mark.spec("L7")
 def test_several_memories_end_by_one_statement_and_come_back_with_one_undo(user: User) -> None:
     texts = ["The user works at Bosch.", "The user commutes to Gerlingen.", "The user has a company car."]
     for content in texts:
@@ -157,7 +153,6 @@ def test_several_memories_end_by_one_statement_and_come_back_with_one_undo(user:
     assert (show_active(user), show_entries(user)) == (set(texts), {"employer": "Bosch"})
 
 
-@pytest.mark.spec("A3")
 def test_what_ends_in_part_lives_on_in_the_words_of_the_judge(user: User) -> None:
     learn(user, "用户喜欢咖啡和茶。", days_ago=9, tags=["饮品"])
     message = learn(user, "用户不再喝咖啡。", "contradicts", "用户喜欢咖啡和茶。", left="用户喜欢茶。")
@@ -168,7 +163,6 @@ def test_what_ends_in_part_lives_on_in_the_words_of_the_judge(user: User) -> Non
     assert show_active(user) == {"用户喜欢咖啡和茶。"}
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize("left", ["lotsa", "The user goes to the opera.", "x" * 501])
 def test_what_is_left_of_a_memory_has_to_be_of_it(user: User, left: str) -> None:
     learn(user, "用户喜欢咖啡和茶。", days_ago=9)
@@ -176,7 +170,6 @@ def test_what_is_left_of_a_memory_has_to_be_of_it(user: User, left: str) -> None
     assert show_active(user) == {"用户不再喝咖啡。"}
 
 
-@pytest.mark.spec("A3")
 def test_a_refinement_becomes_the_text_that_says_both(user: User) -> None:
     learn(user, "The user's extension is 4417.", days_ago=9, tags=["office"])
     merged = "The user's extension is 4471."
@@ -190,7 +183,6 @@ def test_a_refinement_becomes_the_text_that_says_both(user: User) -> None:
     assert show(user) == [("active", "The user's extension is 4417.")]
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     ("old", "new", "merged", "expected"),
     [
@@ -207,7 +199,6 @@ def test_without_a_usable_text_of_both_they_stand_one_after_the_other(
     assert show(user) == [("active", expected)]
 
 
-@pytest.mark.spec("A3")
 def test_two_memories_too_long_for_one_stand_side_by_side(user: User) -> None:
     old, new = "The user runs. " + "a" * 300, "The user runs far. " + "b" * 300
     learn(user, old, days_ago=2)
@@ -215,7 +206,6 @@ def test_two_memories_too_long_for_one_stand_side_by_side(user: User) -> None:
     assert show_active(user) == {old, new}
 
 
-@pytest.mark.spec("A3")
 def test_a_refinement_of_several_joins_them(user: User) -> None:
     learn(user, "用户养了一只猫。", days_ago=3)
     learn(user, "用户的猫三岁。", days_ago=2)
@@ -224,7 +214,7 @@ def test_a_refinement_of_several_joins_them(user: User) -> None:
     assert show_active(user) == {merged}
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_the_same_in_other_words_is_one_memory_of_either_kind(user: User) -> None:
     learn(user, "The user lives in Leeds.", days_ago=3, tags=["home"])
     store(user, "likes", ["tea", "chess"])
@@ -235,7 +225,6 @@ def test_the_same_in_other_words_is_one_memory_of_either_kind(user: User) -> Non
     assert show_entries(user) == {"likes": ["tea", "chess"]}
 
 
-@pytest.mark.spec("A3")
 def test_a_target_that_was_not_shown_is_void(user: User) -> None:
     other = UserFactory()
     learn(other, "用户住在北京。", days_ago=3)
@@ -248,7 +237,6 @@ def test_a_target_that_was_not_shown_is_void(user: User) -> None:
     assert show_active(other) == {"用户住在北京。"}
 
 
-@pytest.mark.spec("A3")
 def test_what_was_edited_since_it_was_shown_is_left_alone(user: User) -> None:
     learn(user, "The user lives in Leeds.", days_ago=3)
     known = know(user)
@@ -261,7 +249,7 @@ def test_what_was_edited_since_it_was_shown_is_left_alone(user: User) -> None:
 # Long-term memories.
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_an_item_of_a_list_ends_and_the_rest_stays(user: User) -> None:
     store(user, "hobbies", ["chess", "fencing", "sailing"])
     message = learn(user, "The user gave up fencing.", "contradicts", "hobbies: fencing")
@@ -270,14 +258,14 @@ def test_an_item_of_a_list_ends_and_the_rest_stays(user: User) -> None:
     assert show_entries(user) == {"hobbies": ["chess", "fencing", "sailing"]}
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_what_is_left_takes_the_place_of_a_long_term_value(user: User) -> None:
     store(user, "diet", "no meat and no milk")
     learn(user, "The user drinks milk again.", "contradicts", "diet: no meat and no milk", left="no meat")
     assert show_entries(user) == {"diet": "no meat"}
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_a_value_that_was_learned_later_is_not_ended_by_what_was_said_before(user: User) -> None:
     with changed_by(origin=Change.Origin.TURN, actor=None):
         message = say(user, "I live in York", days_ago=1)
@@ -290,7 +278,7 @@ def test_a_value_that_was_learned_later_is_not_ended_by_what_was_said_before(use
 # Operations without a statement.
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_an_end_without_a_statement_makes_no_memory(user: User) -> None:
     learn(user, "The user has a trip to Oslo booked.", days_ago=3)
     store(user, "plans", "trip to Oslo")
@@ -304,7 +292,7 @@ def test_an_end_without_a_statement_makes_no_memory(user: User) -> None:
     assert show_entries(user) == {"plans": "trip to Oslo"}
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_a_replacement_takes_the_place_of_every_target(user: User) -> None:
     learn(user, "The user's dentist is Dr Lund.", days_ago=3)
     store(user, "dentist", "Dr Lund")
@@ -322,7 +310,7 @@ def test_a_replacement_takes_the_place_of_every_target(user: User) -> None:
     assert show_entries(user) == {"dentist": "Dr Lind"}
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_an_addition_joins_what_is_there(user: User) -> None:
     learn(user, "用户喜欢爬山。", days_ago=3)
     store(user, "爱好", ["爬山"])
@@ -335,7 +323,7 @@ def test_an_addition_joins_what_is_there(user: User) -> None:
 # What waits for review.
 
 
-@pytest.mark.spec("A3", "M6")
+@pytest.mark.spec("M6")
 @pytest.mark.parametrize(
     ("content", "fields", "reason"),
     [
@@ -363,7 +351,7 @@ def test_what_is_held_back_changes_nothing_until_it_is_accepted(
     assert (show_active(user), show_entries(user)) == ({"The user works at Bosch."}, {"employer": "Bosch"})
 
 
-@pytest.mark.spec("A3", "M6")
+@pytest.mark.spec("M6")
 def test_what_its_owner_wrote_is_ended_only_with_their_consent(user: User) -> None:
     with changed_by(origin=Change.Origin.API, actor=user):
         create_atomic_memory(user=user, content="The user is a vegan.", timestamp=NOW - timedelta(days=9), now=NOW)
@@ -373,7 +361,6 @@ def test_what_its_owner_wrote_is_ended_only_with_their_consent(user: User) -> No
     assert (show_active(user), show_entries(user)) == ({"The user is a vegan."}, {"diet": "vegan"})
 
 
-@pytest.mark.spec("A3")
 def test_more_of_what_its_owner_wrote_stands_beside_it(user: User) -> None:
     with changed_by(origin=Change.Origin.PANEL, actor=user):
         create_atomic_memory(user=user, content="用户养了一只猫。", timestamp=NOW - timedelta(days=9), now=NOW)
@@ -382,7 +369,7 @@ def test_more_of_what_its_owner_wrote_stands_beside_it(user: User) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("A3", "M6")
+@pytest.mark.spec("M6")
 def test_one_message_ends_no_more_than_a_handful_by_itself(user: User) -> None:
     texts = [f"The user owns book number {number}." for number in range(6)]
     for content in texts:
@@ -393,7 +380,7 @@ def test_one_message_ends_no_more_than_a_handful_by_itself(user: User) -> None:
     assert show_active(user) == {texts[5], "The user sold five books."}
 
 
-@pytest.mark.spec("A3", "M6")
+@pytest.mark.spec("M6")
 def test_an_operation_that_waits_shows_the_message_and_makes_no_memory(user: User) -> None:
     learn(user, "The user has a trip to Oslo booked.", days_ago=3)
     operate(user, "end", "The user has a trip to Oslo booked.", said="that trip may be off", confidence=0.4)
@@ -403,7 +390,7 @@ def test_an_operation_that_waits_shows_the_message_and_makes_no_memory(user: Use
     assert show_active(user) == set()
 
 
-@pytest.mark.spec("A3", "M6")
+@pytest.mark.spec("M6")
 def test_accepting_a_refinement_makes_one_memory_of_two(user: User) -> None:
     learn(user, "用户养了一只猫。", days_ago=3)
     merged = "用户养了一只叫团子的猫。"
@@ -414,7 +401,6 @@ def test_accepting_a_refinement_makes_one_memory_of_two(user: User) -> None:
     assert show_active(user) == {merged}
 
 
-@pytest.mark.spec("A3")
 def test_what_was_rejected_or_waits_is_not_proposed_again(user: User) -> None:
     learn(user, "The user left Bosch.", confidence=0.5)
     learn(user, "The user left Bosch.", confidence=0.5)
@@ -423,20 +409,6 @@ def test_what_was_rejected_or_waits_is_not_proposed_again(user: User) -> None:
     assert show(user) == [("rejected", "The user left Bosch.")]
 
 
-@pytest.mark.spec("A3")
-def test_only_what_is_pending_and_ones_own_is_decided_about(user: User) -> None:
-    learn(user, "The user left Bosch.", confidence=0.5)
-    learn(user, "The user likes tea.")
-    active = AtomicMemory.objects.get(user=user, status="active")
-    for decide in (partial(accept_memory, ATOMIC), partial(reject_memory, ATOMIC)):
-        with pytest.raises(NotFound):
-            decide(user=UserFactory(), memory_id=pend(user).id, now=NOW)
-        with pytest.raises(Conflict):
-            decide(user=user, memory_id=active.id, now=NOW)
-    assert show_active(user) == {"The user likes tea."}
-
-
-@pytest.mark.spec("A3")
 def test_what_is_there_already_is_not_there_twice_once_accepted(user: User) -> None:
     learn(user, "用户对虾过敏", confidence=0.5, days_ago=2)
     learn(user, "用户对花生过敏。")
@@ -451,7 +423,7 @@ def test_what_is_there_already_is_not_there_twice_once_accepted(user: User) -> N
 # Time, repetition, deletion.
 
 
-@pytest.mark.spec("A3", "C9")
+@pytest.mark.spec("C9")
 def test_what_was_said_before_never_ends_what_was_said_since(user: User) -> None:
     learn(user, "用户住在上海。", days_ago=2)
     learn(user, "用户住在北京。", "contradicts", "用户住在上海。", days_ago=30)
@@ -460,7 +432,6 @@ def test_what_was_said_before_never_ends_what_was_said_since(user: User) -> None
     assert older.superseded_by == AtomicMemory.objects.get(content="用户住在上海。")
 
 
-@pytest.mark.spec("A3")
 def test_statements_of_one_batch_go_in_the_order_in_which_they_were_said(user: User) -> None:
     learn(user, "用户住在北京。", days_ago=9)
     known = know(user)
@@ -471,7 +442,7 @@ def test_statements_of_one_batch_go_in_the_order_in_which_they_were_said(user: U
     assert AtomicMemory.objects.get(content="用户住在北京。").superseded_by.content == "用户搬到上海了。"
 
 
-@pytest.mark.spec("A3", "C6")
+@pytest.mark.spec("C6")
 def test_the_same_message_handled_twice_writes_nothing_twice(user: User) -> None:
     learn(user, "The user works at Bosch.", days_ago=9)
     message = say(user, "I left")
@@ -481,7 +452,7 @@ def test_the_same_message_handled_twice_writes_nothing_twice(user: User) -> None
     assert show(user) == [("superseded", "The user works at Bosch."), ("active", "The user left Bosch.")]
 
 
-@pytest.mark.spec("L6", "A3")
+@pytest.mark.spec("L6")
 def test_what_was_deleted_is_not_learned_again_from_what_was_said_before(user: User) -> None:
     message = learn(user, "The user likes tea.", days_ago=9)
     delete_memories(ATOMIC, user=user, ids=[AtomicMemory.objects.get(user=user).id], now=NOW - timedelta(days=5))
@@ -500,7 +471,6 @@ def test_deleting_what_is_left_of_a_memory_leaves_no_copy_in_what_has_ended(user
     assert not Change.objects.filter(user=user, after__content__contains="茶").exists()
 
 
-@pytest.mark.spec("A3")
 def test_a_content_is_cut_where_a_sentence_ends_and_control_characters_go(user: User) -> None:
     long = say(user, "…")
     record(
@@ -511,14 +481,6 @@ def test_a_content_is_cut_where_a_sentence_ends_and_control_characters_go(user: 
     assert show_active(user) == {"一句。" * 16}
 
 
-@pytest.mark.spec("A3")
-def test_nothing_to_record_asks_the_database_nothing(user: User, django_assert_num_queries: Any) -> None:
-    message = say(user, "…")
-    with django_assert_num_queries(0):
-        assert record(user, [state(message, "  ")]) == []
-
-
-@pytest.mark.spec("A3")
 def test_any_number_of_verdicts_takes_the_same_number_of_queries(
     user: User, django_assert_max_num_queries: Any
 ) -> None:
@@ -535,7 +497,6 @@ def test_any_number_of_verdicts_takes_the_same_number_of_queries(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.spec("A3")
 def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
     user = UserFactory()
     messages = [say(user, "我对虾过敏") for _ in range(2)]
@@ -543,7 +504,7 @@ def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
     assert show(user) == [("active", "用户对虾过敏。")]
 
 
-@pytest.mark.spec("A3", "L7")
+@pytest.mark.spec("L7")
 @pytest.mark.parametrize(
     "contents",
     [

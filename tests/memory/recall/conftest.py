@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,9 +19,11 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 Remember = Callable[..., LongTermMemory]
 
 
-@pytest.fixture
-def user(db: None) -> User:
-    return User.objects.create(username="mei")
+@dataclass(frozen=True)
+class Topic:
+    """A working memory, as far as recall reads it."""
+
+    current_topic: str | None
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ pytestmark = [
         "test_one_round_trip",
         "test_places_go_to_rare_keywords_first",
         "test_only_active_memories_of_the_user",
-        "test_a_backslash_is_no_escape",
         "test_every_field_is_read",
     ),
 ]
@@ -39,6 +38,12 @@ def recall(user: User, *keywords: str, **options: Any) -> Recall:
 def keys(found: Recall) -> set[str]:
     return {candidate.key for candidate in found.candidates}
 
+
+def break_nothing() -> None:
+    """The full-text arm stays."""
+
+
+BOTH_ARMS = pytest.mark.parametrize("prepare", [break_nothing, break_full_text])
 
 FINDABLE = [
     ("颜色", "你喜欢的颜色", "蓝色"),
@@ -58,22 +63,15 @@ FINDABLE = [
 
 
 @pytest.mark.spec("K3")
+@BOTH_ARMS
 @pytest.mark.parametrize(("keyword", "key", "value"), FINDABLE)
-def test_finds(user: User, remember: Remember, keyword: str, key: str, value: Any) -> None:
+def test_finds(user: User, remember: Remember, keyword: str, key: str, value: Any, prepare: Any) -> None:
     memory = remember(key, value)
     remember("unrelated", "nothing")
-    assert [candidate.id for candidate in recall(user, keyword).candidates] == [memory.id]
-
-
-@pytest.mark.spec("K3")
-@pytest.mark.parametrize(("keyword", "key", "value"), FINDABLE)
-def test_the_fallback_alone_finds_the_same(user: User, remember: Remember, keyword: str, key: str, value: Any) -> None:
-    memory = remember(key, value)
-    remember("unrelated", "nothing")
-    break_full_text()
+    prepare()
     found = recall(user, keyword)
     assert [candidate.id for candidate in found.candidates] == [memory.id]
-    assert found.statistics is None
+    assert (found.statistics is None) is (prepare is break_full_text)
 
 
 @pytest.mark.spec("K3")
@@ -149,14 +147,6 @@ def test_places_go_to_rare_keywords_first(user: User, remember: Remember) -> Non
     assert keys(recall(user, "工作", "咖啡", candidate_limit=2)) == {"工作的咖啡", "咖啡"}
 
 
-@pytest.mark.spec("K6")
-def test_preferences_take_the_places_first_when_asked(user: User, remember: Remember) -> None:
-    remember("茶叶", "绿茶", category="fact")
-    remember("茶", "乌龙", category="preference", last_accessed=NOW - timedelta(days=300))
-    assert keys(recall(user, "茶叶", "茶", candidate_limit=1)) == {"茶叶"}
-    assert keys(recall(user, "茶叶", "茶", candidate_limit=1, preferences_first=True)) == {"茶"}
-
-
 @pytest.mark.spec("K3")
 def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
     user: User, remember: Remember, monkeypatch: pytest.MonkeyPatch
@@ -175,11 +165,7 @@ def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
     assert found.statistics.memory_count == 2
 
 
-def break_nothing() -> None:
-    """The full-text arm stays."""
-
-
-@pytest.mark.parametrize("prepare", [break_nothing, break_full_text])
+@BOTH_ARMS
 @pytest.mark.parametrize("status", ["pending", "rejected", "superseded", "evicted"])
 def test_only_active_memories_of_the_user(user: User, remember: Remember, status: str, prepare: Any) -> None:
     other = User.objects.create(username="other")
@@ -205,13 +191,12 @@ HOSTILE = [
         "'); DROP TABLE long_term_memory; --",
         "\\'",
         "$1",
-        "%s",
     ),
-    *("%(user)s", "{}", "&", "!", "()", "😀", "\t", "a" * 32_000, "长" * 32_000, "\\%", "ﷺ", "\u202e"),
+    *("%s", "%(user)s", "{}", "&", "!", "()", "😀", "\t", "a" * 32_000, "长" * 32_000, "\\%", "ﷺ", "\u202e"),
 ]
 
 
-@pytest.mark.parametrize("prepare", [break_nothing, break_full_text])
+@BOTH_ARMS
 @pytest.mark.parametrize("keyword", HOSTILE, ids=lambda keyword: repr(keyword[:20]))
 def test_hostile_keywords_are_text(user: User, remember: Remember, keyword: str, prepare: Any) -> None:
     remember("plain", "nothing odd")
@@ -220,18 +205,6 @@ def test_hostile_keywords_are_text(user: User, remember: Remember, keyword: str,
     assert recall(user, keyword).candidates == ()
     assert keys(recall(user, keyword, "颜色")) == {"颜色"}
     assert LongTermMemory.objects.defer("search_vector").count() == 2
-
-
-def test_a_backslash_is_no_escape(user: User, remember: Remember) -> None:
-    remember("share", "50%")
-    assert recall(user, "\\").candidates == ()
-    assert keys(recall(user, "0%")) == {"share"}
-
-
-@pytest.mark.parametrize("keyword", [word for word in HOSTILE if 2 < len(word) < 100])
-def test_hostile_text_is_found_by_its_words(user: User, remember: Remember, keyword: str) -> None:
-    remember(f"x{keyword}y", f"marker {keyword}")
-    assert len(recall(user, "marker").candidates) == 1
 
 
 def test_a_value_of_any_size_and_shape_comes_back(user: User, remember: Remember) -> None:

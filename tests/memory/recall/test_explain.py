@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings, ScoreWeights
-from apps.core.llm.embedding import DIMENSIONS
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicEmbedding, LongTermEmbedding
 from apps.memory.recall.both import recall_memories
 from apps.memory.recall.explain import Arm, Asked, RecallExplanation, explain_recall
-from apps.memory.vectors.embedders import list_models_in_use
 from apps.memory.vectors.queries import QueryEmbedding
-from tests.memory.recall.conftest import NOW, Remember, break_full_text
+from tests.memory.recall.atomic.conftest import asked as embed
+from tests.memory.recall.atomic.conftest import vector
+from tests.memory.recall.conftest import NOW, Remember, Topic, break_full_text
 
 pytestmark = [
     pytest.mark.django_db,
@@ -28,17 +27,7 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True)
-class Topic:
-    current_topic: str | None
-
-
-def vector(*numbers: float) -> Any:
-    return np.array([*numbers, *[0.0] * (DIMENSIONS - len(numbers))], dtype=np.float32)
-
-
-def asked(*numbers: float) -> QueryEmbedding:
-    return QueryEmbedding(model_id=list_models_in_use()[0].id, vector=vector(*numbers), min_similarity=0.6)
+asked = partial(embed, min_similarity=0.6)
 
 
 def explain(

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
-from apps.core.llm.embedding import DIMENSIONS
 from apps.memory.entries import create_memory
 from apps.memory.keyed import phrase_memory
-from apps.memory.kinds import LONG_TERM
-from apps.memory.lifecycle import update_memory
 from apps.memory.models import LongTermEmbedding
 from apps.memory.recall import columns as nearest
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.types import ScoredMemory
-from apps.memory.vectors.embedders import list_models_in_use
-from apps.memory.vectors.queries import QueryEmbedding, embed_query
+from apps.memory.vectors.queries import embed_query
+from tests.memory.recall.atomic.conftest import asked, vector
 from tests.memory.recall.conftest import NOW
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("K9"),
     pytest.mark.long_except(
         "test_a_paraphrase_that_shares_no_word_is_found",
         "test_only_active_memories_of_the_user_are_neighbours",
-        "test_a_changed_memory_is_found_by_what_it_says_now",
         "test_how_a_memory_is_phrased_for_the_embedder",
     ),
 ]
@@ -68,16 +62,9 @@ def keys(found: list[ScoredMemory]) -> list[str]:
 
 def at(user: User, key: str, *numbers: float) -> None:
     """Put the vector of a memory where the test wants it."""
-    vector = [*numbers, *[0.0] * (DIMENSIONS - len(numbers))]
-    LongTermEmbedding.objects.filter(user=user, memory__key=key).update(embedding=vector)
+    LongTermEmbedding.objects.filter(user=user, memory__key=key).update(embedding=vector(*numbers))
 
 
-def asked(*numbers: float, min_similarity: float = 0.6) -> QueryEmbedding:
-    vector = np.array([*numbers, *[0.0] * (DIMENSIONS - len(numbers))], dtype=np.float32)
-    return QueryEmbedding(model_id=list_models_in_use()[0].id, vector=vector, min_similarity=min_similarity)
-
-
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize(
     ("message", "key"),
     [
@@ -96,18 +83,19 @@ def test_a_paraphrase_that_shares_no_word_is_found(user: User, message: str, key
     assert found[0].semantic_score >= 0.4
 
 
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize("message", ["你好", "今天天气怎么样", "How does photosynthesis work?", "1+1等于几", "谢谢你"])
 def test_nothing_near_and_no_keyword_is_an_empty_list(user: User, message: str) -> None:
     assert retrieve(user, message) == []
 
 
-@pytest.mark.spec("K9", "K5")
+@pytest.mark.spec("K5")
 def test_the_better_of_both_scores_counts(user: User) -> None:
     at(user, "pet", 1.0, 0.0)
     at(user, "年龄", 0.8, 0.6)
     at(user, "allergies", 0.59, 0.807)
-    found = {memory.candidate.key: memory for memory in retrieve(user, "pet", query_embedding=asked(1.0))}
+    found = {
+        memory.candidate.key: memory for memory in retrieve(user, "pet", query_embedding=asked(1.0, min_similarity=0.6))
+    }
     assert set(found) == {"pet", "年龄"}
     assert (found["pet"].keyword_score, found["pet"].semantic_score) == (1.0, pytest.approx(1.0, abs=1e-3))
     age = found["年龄"]
@@ -115,7 +103,6 @@ def test_the_better_of_both_scores_counts(user: User) -> None:
     assert age.score == pytest.approx(0.4 * 0.8 + 0.2 * 1.2 + 0.15 * 1.0 + 0.1 * 0.5 + 0.15 * 1.0, abs=1e-3)
 
 
-@pytest.mark.spec("K9")
 def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
     at(user, "pet", 0.7, 0.714)
     query = asked(1.0, min_similarity=0.69)
@@ -124,7 +111,6 @@ def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
     assert retrieve(user, "unrelated", query_embedding=None) == []
 
 
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["exact scan", "index"])
 def test_only_active_memories_of_the_user_are_neighbours(
     user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
@@ -138,28 +124,6 @@ def test_only_active_memories_of_the_user_are_neighbours(
     assert [memory.candidate.value for memory in retrieve(theirs, "我叫什么")] == ["Violet"]
 
 
-@pytest.mark.spec("K9")
-def test_a_changed_memory_is_found_by_what_it_says_now(user: User) -> None:
-    memory = LongTermMemoryFactory.create(user=user, key="饮料", value="茶", category="fact")
-    update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"key": "居住地", "value": "上海"}, now=NOW)
-    assert "居住地" in keys(retrieve(user, "where do I live"))
-
-
-@pytest.mark.parametrize("count", [10, 100])
-def test_one_statement_however_many_memories(user: User, count: int) -> None:
-    for number in range(count):
-        LongTermMemoryFactory.create(user=user, key=f"pet {number}", value="cat")
-    query = asked(1.0)
-
-    def statements(query_embedding: QueryEmbedding | None) -> int:
-        with CaptureQueriesContext(connection) as captured:
-            assert len(retrieve(user, "pet", query_embedding=query_embedding)) == 5
-        return len([one for one in captured.captured_queries if "SAVEPOINT" not in one["sql"]])
-
-    assert (statements(None), statements(query)) == (1, 1)
-
-
-@pytest.mark.spec("K9")
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
@@ -168,6 +132,7 @@ def test_one_statement_however_many_memories(user: User, count: int) -> None:
         ("游戏", "围棋", "我的游戏是什么？我的游戏是围棋。"),
         ("你喜歡的顏色", ["蓝色", "绿色"], "我的喜欢的颜色是什么？我的喜欢的颜色是蓝色 绿色。"),
         ("my favorite_food", "pizza", "What is my favorite food? My favorite food is pizza."),
+        ("home", {"city": "北京", "since": 2019}, "Where do I live? My home is city 北京 since 2019."),
         ("我", "林晓雨", "我的我是什么？我的我是林晓雨。"),
     ],
 )

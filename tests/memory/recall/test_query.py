@@ -44,68 +44,38 @@ def test_each_keyword_of_its_own_makes_it_count_less() -> None:
     assert weigh_earlier("hotel price") == pytest.approx(0.64)
 
 
-@pytest.mark.spec("K6")
-@pytest.mark.parametrize(
-    "message",
-    [
-        "我喜欢的颜色是什么",
-        "我不喜歡香菜",
-        "你知道我爱吃什么吗",
-        "我宁愿走路",
-        "我的口味偏辣",
-        "What's my favourite movie?",
-        "I preferred tea",
-        "do I like dogs",
-        "She dislikes it, I love it",
-        "my preferences please",
-    ],
-)
-def test_a_preference(message: str) -> None:
-    assert concerns_preference(message)
+PREFERENCES = ["我喜欢的颜色是什么", "我不喜歡香菜", "你知道我爱吃什么吗", "我宁愿走路", "我的口味偏辣", "我prefer茶",
+               "What's my favourite movie?", "I preferred tea", "do I like dogs", "She dislikes it, I love it",
+               "my preferences please"]  # fmt: skip
+NO_PREFERENCES = ["我住在北京", "明天有会议", "My dog is called Rex", "unlikely gloves", "Where do I work?", ""]
 
 
 @pytest.mark.spec("K6")
-@pytest.mark.parametrize(
-    "message", ["我住在北京", "明天有会议", "My dog is called Rex", "unlikely gloves", "Where do I work?", ""]
-)
-def test_no_preference(message: str) -> None:
-    assert not concerns_preference(message)
-
-
-def test_chinese_next_to_english_hides_nothing() -> None:
-    assert concerns_preference("我prefer茶")
+@pytest.mark.parametrize(("messages", "concern"), [(PREFERENCES, True), (NO_PREFERENCES, False)])
+def test_messages_that_concern_a_preference(messages: list[str], concern: bool) -> None:
+    assert [text for text in messages if concerns_preference(text) is not concern] == []
 
 
 @pytest.mark.spec("A4")
 @pytest.mark.parametrize(
-    ("shown", "text"),
+    ("shown", "text", "adds"),
     [
-        ("我在杭州的一家医院做护士，每周三休息。", "我在杭州的一家医院做护士。"),
-        ("I work as a nurse in Leeds, on night shifts.", "I work as a nurse in Leeds."),
-        ("job: nurse in Leeds", "I'm a nurse in Leeds."),
-        ("我不吃香菜。", "我不吃香菜"),
+        ("我在杭州的一家医院做护士，每周三休息。", "我在杭州的一家医院做护士。", False),
+        ("I work as a nurse in Leeds.", "I work as a nurse in Leeds, on night shifts.", True),
+        ("I work as a nurse in Leeds, on night shifts.", "I work as a nurse in Leeds.", False),
+        ("job: nurse in Leeds", "I'm a nurse in Leeds.", False),
+        ("我不吃香菜。", "我不吃香菜", False),
+        ("The train leaves at 17:40 from platform 3.", "The train leaves at 17:45 from platform 3.", True),
+        ("The room is number 17.", "The room is number 7.", True),
+        ("我吃香菜。", "我不吃香菜。", True),
+        ("I like the new flat in York.", "I don't like the new flat in York.", True),
+        ("Anna lives in Berlin.", "Ben lives in Berlin.", True),
+        ("", "tea", True),
+        ("tea", "😀", True),
     ],
 )
-def test_what_is_in_a_text_that_is_shown_adds_nothing(shown: str, text: str) -> None:
-    assert not Shown([shown]).add(text)
-
-
-@pytest.mark.spec("A4")
-@pytest.mark.parametrize(
-    ("shown", "text"),
-    [
-        ("I work as a nurse in Leeds.", "I work as a nurse in Leeds, on night shifts."),
-        ("The train leaves at 17:40 from platform 3.", "The train leaves at 17:45 from platform 3."),
-        ("The room is number 17.", "The room is number 7."),
-        ("我吃香菜。", "我不吃香菜。"),
-        ("I like the new flat in York.", "I don't like the new flat in York."),
-        ("Anna lives in Berlin.", "Ben lives in Berlin."),
-        ("", "tea"),
-        ("tea", "😀"),
-    ],
-)
-def test_a_word_a_number_or_a_denial_more_adds_something(shown: str, text: str) -> None:
-    assert Shown([shown]).add(text)
+def test_only_a_word_a_number_or_a_denial_more_adds_something(shown: str, text: str, adds: bool) -> None:
+    assert Shown([shown]).add(text) is adds
 
 
 def test_what_was_added_is_shown() -> None:

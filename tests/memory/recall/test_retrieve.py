@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -17,14 +16,9 @@ from apps.memory.models import LongTermMemory
 from apps.memory.recall.atomic import retrieve_atomic_memories
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.types import ScoredMemory
-from tests.memory.recall.conftest import NOW, Remember
+from tests.memory.recall.conftest import NOW, Remember, Topic
 
 pytestmark = pytest.mark.django_db
-
-
-@dataclass(frozen=True)
-class WorkingMemory:
-    current_topic: str | None
 
 
 def retrieve(user: User, message: str, **options: Any) -> list[ScoredMemory]:
@@ -83,9 +77,9 @@ def test_a_message_about_a_preference_recalls_preferences_first_and_keeps_the_we
 def test_the_topic_joins_the_query_and_lifts_what_shares_it(user: User, remember: Remember) -> None:
     remember("旅行计划", "京都")
     remember("会议计划", "周一")
-    first, second = retrieve(user, "计划是什么", working_memory=WorkingMemory("旅行"))
+    first, second = retrieve(user, "计划是什么", working_memory=Topic("旅行"))
     assert [(m.candidate.value, m.topic_boost) for m in (first, second)] == [("京都", 1.3), ("周一", 1.0)]
-    [by_topic] = retrieve(user, "继续", working_memory=WorkingMemory("旅行"))
+    [by_topic] = retrieve(user, "继续", working_memory=Topic("旅行"))
     assert by_topic.candidate.value == "京都"
 
 

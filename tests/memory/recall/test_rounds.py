@@ -18,7 +18,7 @@ from apps.memory.recall.rounds import RecalledRound, recall_rounds
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, say
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A5")]
 
 SAID = "The spare key to the allotment hangs behind the blue watering can."
 QUESTION = "Where does the spare key to the allotment hang?"
@@ -40,7 +40,6 @@ def find(user: User, question: str, *, limit: int = 2, without: tuple[UUID, ...]
     return recall_rounds(user=user, message=question, limit=limit, query_embedding=None, without=without)
 
 
-@pytest.mark.spec("A5")
 def test_a_past_round_is_recalled_with_its_reply(user: User) -> None:
     message = say(user, SAID, days_ago=3)
     Message.objects.create(
@@ -53,7 +52,6 @@ def test_a_past_round_is_recalled_with_its_reply(user: User) -> None:
     assert recall(user, limit=0) == []
 
 
-@pytest.mark.spec("A5")
 @pytest.mark.parametrize(
     ("said", "question"),
     [
@@ -101,7 +99,7 @@ def make_temporary(message: Message) -> None:
     Session.objects.filter(id=message.session_id).update(temporary=True)
 
 
-@pytest.mark.spec("A5", "C7", "L6", "L10")
+@pytest.mark.spec("C7", "L6", "L10")
 @pytest.mark.parametrize(
     "end",
     [
@@ -123,7 +121,6 @@ def test_a_round_that_does_not_stand_is_not_recalled(user: User, end: Callable[[
     assert SAID not in recall(user)
 
 
-@pytest.mark.spec("A5")
 def test_a_round_that_taught_what_holds_is_recalled(user: User) -> None:
     message = say(user, SAID, days_ago=3)
     add_entry(message, status="active")
@@ -131,19 +128,17 @@ def test_a_round_that_taught_what_holds_is_recalled(user: User) -> None:
     assert recall(user) == [SAID]
 
 
-@pytest.mark.spec("A5", "C4")
+@pytest.mark.spec("C4")
 def test_what_the_window_shows_is_not_recalled(user: User) -> None:
     message = say(user, SAID, days_ago=3)
     assert recall(user, without=(message.id,)) == []
 
 
-@pytest.mark.spec("A5")
 def test_chance_is_not_recalled(user: User) -> None:
     say(user, SAID, days_ago=3)
     assert recall(user, "How tall is the Eiffel Tower?") == []
 
 
-@pytest.mark.spec("A5")
 def test_replies_and_questions_are_no_answers(user: User) -> None:
     asked = say(user, QUESTION, days_ago=4)
     Message.objects.create(session=asked.session, user=user, role=Role.ASSISTANT, content=SAID, position=2)

@@ -120,13 +120,6 @@ def test_idf_is_one_in_the_fallback() -> None:
     assert found.keyword_score == 0.5
 
 
-@pytest.mark.spec("K4")
-def test_a_keyword_inside_a_longer_word_is_above_zero_and_below_one() -> None:
-    statistics = CorpusStatistics(memory_count=1, document_frequencies={"编程": 1})
-    [found] = rank(make_candidate("编程语言偏好", "Python"), keywords=["编程"], statistics=statistics)
-    assert found.keyword_score == pytest.approx(0.7)
-
-
 @pytest.mark.spec("K5")
 @pytest.mark.parametrize(
     ("days", "score"), [(0, 1.0), (7, 0.5), (14, 0.25), (3.5, 2**-0.5), (0.25, 2 ** (-0.25 / 7)), (-3, 1.0)]

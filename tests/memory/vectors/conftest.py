@@ -7,10 +7,8 @@ from collections.abc import Callable
 import pytest
 from pytest_django.fixtures import Settings
 
-from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from tests.support.factories import SessionFactory
 from tests.support.scripted_model import ScriptedModel
 
 REMOTE = "scripted-embedding"
@@ -24,16 +22,6 @@ def remote(settings: Settings, scripted_model: ScriptedModel) -> ScriptedModel:
     settings.EMBEDDING_BASE_URL = scripted_model.base_url
     settings.EMBEDDING_MODEL = REMOTE
     return scripted_model
-
-
-@pytest.fixture
-def session(db: None) -> Session:
-    return SessionFactory.create()
-
-
-@pytest.fixture
-def user(session: Session) -> User:
-    return session.user
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from apps.accounts.models import User
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder
-from apps.memory.keyed import phrase_memory
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import update_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status
@@ -34,18 +33,6 @@ def add_atomic(user: User, content: str, status: str = Status.ACTIVE) -> AtomicM
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "text"),
-    [
-        ("你喜欢的颜色", "蓝色", "我的喜欢的颜色是什么？我的喜欢的颜色是蓝色。"),
-        ("my food_allergies", ["peanuts", "虾"], "What is my food allergies? My food allergies is peanuts 虾."),
-        ("home", {"city": "北京", "since": 2019}, "Where do I live? My home is city 北京 since 2019."),
-    ],
-)
-def test_the_text_of_a_long_term_memory(key: str, value: object, text: str) -> None:
-    assert phrase_memory(key=key, value=value) == text
-
-
 def test_the_local_model_writes_the_vector_with_the_memory(user: User) -> None:
     memory = add_atomic(user, "用户住在北京。")
     write_vectors(user, ATOMIC, [memory])
@@ -55,16 +42,6 @@ def test_the_local_model_writes_the_vector_with_the_memory(user: User) -> None:
     assert expected is not None
     assert (row.user, row.memory, row.model.name) == (user, memory, "local/use-m3-512")
     assert row.embedding == pytest.approx(expected.tolist(), abs=1e-3)
-
-
-def test_a_changed_text_takes_the_place_of_the_one_before(user: User) -> None:
-    memory = add_atomic(user, "用户住在北京。")
-    write_vectors(user, ATOMIC, [memory])
-    before = AtomicEmbedding.objects.get().embedding
-    memory.content = "用户住在上海。"
-    write_vectors(user, ATOMIC, [memory])
-
-    assert AtomicEmbedding.objects.get().embedding != before
 
 
 def test_a_long_text_has_one_vector_of_all_its_parts(user: User) -> None:
@@ -78,20 +55,6 @@ def test_a_long_text_has_one_vector_of_all_its_parts(user: User) -> None:
     assert other is not None
     assert float(whole @ one) > 0.5
     assert float(whole @ other) > 0.5
-
-
-def test_no_memories_no_queries(user: User, django_assert_num_queries: Any) -> None:
-    with django_assert_num_queries(0):
-        write_vectors(user, ATOMIC, [])
-
-
-def test_many_memories_take_as_many_queries_as_one(user: User, django_assert_num_queries: Any) -> None:
-    rows = [add_atomic(user, f"text {number}") for number in range(30)]
-    write_vectors(user, ATOMIC, rows[:1])  # makes the model
-
-    with django_assert_num_queries(2):
-        write_vectors(user, ATOMIC, rows)
-    assert AtomicEmbedding.objects.count() == 30
 
 
 def test_a_model_elsewhere_is_not_called_in_the_transaction_of_the_writer(

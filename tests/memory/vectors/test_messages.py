@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from apps.conversations.models import Message, Session
+from apps.conversations.models import Session
 from apps.conversations.sessions import delete_session
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder
@@ -198,12 +198,3 @@ def test_the_number_of_queries_does_not_grow_with_the_messages(say: Say) -> None
 
     count(1)
     assert count(2) == count(60)
-
-
-def test_messages_of_several_people_are_stored_for_each(say: Say, embed: Embed) -> None:
-    other = SessionFactory.create()
-    embed(say("mine"), say("theirs", to=other))
-
-    row = ConversationEmbedding.objects.get(user=other.user)
-    assert (row.content, row.chat) == ("theirs", other)
-    assert Message.objects.count() == 2

@@ -26,10 +26,13 @@ from tests.memory.vectors.conftest import REMOTE, Say
 from tests.support.factories import LongTermMemoryFactory
 from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
 
-pytestmark = pytest.mark.long_except(
-    "test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go",
-    "test_a_run_that_was_stopped_goes_on_where_it_was",
-)
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go",
+        "test_a_run_that_was_stopped_goes_on_where_it_was",
+    ),
+]
 
 LOCAL = "local/use-m3-512"
 Embed = Callable[..., int]
@@ -54,6 +57,15 @@ def count_rows(table: Any) -> dict[str, int]:
     return counts
 
 
+def begin(*, batch: int, steps: int = 1) -> None:
+    """Leave a run after so many steps."""
+    with hold_reembedding():
+        progress = reembed(name=REMOTE, batch=batch)
+        for _ in range(steps):
+            next(progress, None)
+        progress.close()
+
+
 @pytest.fixture
 def filled(say: Say, embed: Embed, user: User, session: object) -> None:
     """Six messages, one of them in parts, and memories of both kinds, embedded by the local model."""
@@ -66,7 +78,6 @@ def filled(say: Say, embed: Embed, user: User, session: object) -> None:
     fill_missing()
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("V2")
 def test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go(filled: None, remote: ScriptedModel) -> None:
     assert count_rows(ConversationEmbedding) == {LOCAL: 7}
@@ -81,7 +92,6 @@ def test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go(filled: N
     assert max(len(request.body["input"]) for request in remote.embedding_requests) == 2
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("R1")
 def test_a_message_without_a_vector_gets_none(filled: None, remote: ScriptedModel) -> None:
     kept = ConversationEmbedding.objects.get(content="message 0 第0句")
@@ -92,13 +102,9 @@ def test_a_message_without_a_vector_gets_none(filled: None, remote: ScriptedMode
     assert list(ConversationEmbedding.objects.values_list("message", flat=True)) == [kept.message_id]
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("V2")
 def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: ScriptedModel) -> None:
-    with hold_reembedding():
-        steps = reembed(name=REMOTE, batch=2)
-        next(steps)
-        steps.close()
+    begin(batch=2)
 
     assert models() == {LOCAL: "active", REMOTE: "building"}
     assert count_rows(ConversationEmbedding) == {LOCAL: 7, REMOTE: 2}
@@ -112,22 +118,15 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: Scrip
 
 
 @pytest.mark.long
-@pytest.mark.django_db
 @pytest.mark.parametrize("steps", range(1, 12))
 def test_wherever_it_was_stopped_it_can_be_run_again(filled: None, remote: ScriptedModel, steps: int) -> None:
-    with hold_reembedding():
-        progress = reembed(name=REMOTE, batch=1)
-        for _ in range(steps):
-            next(progress, None)
-        progress.close()
-
+    begin(batch=1, steps=steps)
     run()
 
     assert models() == {REMOTE: "active"}
     assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 6}, {REMOTE: 2})
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("V2")
 def test_search_answers_throughout(filled: None, remote: ScriptedModel, user: User) -> None:
     with hold_reembedding():
@@ -136,7 +135,6 @@ def test_search_answers_throughout(filled: None, remote: ScriptedModel, user: Us
             assert [match.content for match in found] == ["message 2 第2句"]
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("V2")
 def test_what_is_said_meanwhile_is_not_lost(
     filled: None, remote: ScriptedModel, say: Say, embed: Embed, user: User
@@ -158,7 +156,6 @@ def test_what_is_said_meanwhile_is_not_lost(
     assert count_rows(ConversationEmbedding) == {REMOTE: 8}
 
 
-@pytest.mark.django_db
 def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote: ScriptedModel) -> None:
     def answer(texts: list[str]) -> Behaviour:
         bad = [text for text in texts if "message 1" in text or "cat" in text]
@@ -171,7 +168,6 @@ def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote
     assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 5}, {REMOTE: 1})
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("V2")
 def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, remote: ScriptedModel) -> None:
     def answer(texts: list[str]) -> Behaviour:
@@ -192,7 +188,6 @@ def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, r
     assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({REMOTE: 2}, {REMOTE: 1})
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("V2")
 def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
     filled: None, remote: ScriptedModel, user: User, monkeypatch: pytest.MonkeyPatch
@@ -215,7 +210,6 @@ def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
     assert count_rows(AtomicEmbedding) == {REMOTE: 3}
 
 
-@pytest.mark.django_db
 def test_nothing_to_do(filled: None, scripted_model: ScriptedModel) -> None:
     before = ConversationEmbedding.objects.count()
     assert "0 messages, 0 memories; 0 old vectors" in run()
@@ -223,12 +217,8 @@ def test_nothing_to_do(filled: None, scripted_model: ScriptedModel) -> None:
     assert (models(), ConversationEmbedding.objects.count()) == ({LOCAL: "active"}, before)
 
 
-@pytest.mark.django_db
 def test_a_model_that_was_begun_can_be_given_up(filled: None, remote: ScriptedModel) -> None:
-    with hold_reembedding():
-        steps = reembed(name=REMOTE, batch=2)
-        next(steps)
-        steps.close()
+    begin(batch=2)
     output = run("--model", LOCAL)
 
     assert models() == {LOCAL: "active"}
@@ -236,7 +226,6 @@ def test_a_model_that_was_begun_can_be_given_up(filled: None, remote: ScriptedMo
     assert f"Set EMBEDDING_MODEL={LOCAL}" in output
 
 
-@pytest.mark.django_db
 def test_a_model_that_cannot_be_asked_changes_nothing(filled: None, remote: ScriptedModel) -> None:
     remote.embed = lambda texts: refuse_with(401)
     with pytest.raises(CommandError, match="Check OPENAI_API_KEY"):
@@ -245,7 +234,6 @@ def test_a_model_that_cannot_be_asked_changes_nothing(filled: None, remote: Scri
     assert models() == {LOCAL: "active"}
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("batch", ["0", "1001"])
 def test_a_batch_of_a_size_that_makes_no_sense(batch: str) -> None:
     with pytest.raises(CommandError, match="from 1 to 1000"):
@@ -301,7 +289,6 @@ WHERE state = 'idle in transaction' AND datname = current_database() AND pid <> 
 LOST = r"^The database failed \(terminating connection.*\)\. Progress is kept; run the command again to continue\.$"
 
 
-@pytest.mark.django_db
 def test_a_run_whose_lock_is_lost_ends_and_can_be_run_again(
     filled: None, remote: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,7 +332,6 @@ def test_so_does_one_that_loses_the_connection_it_works_on(
 # What is configured, and what is stored
 
 
-@pytest.mark.django_db
 def test_the_check_says_in_plain_words_that_the_model_was_changed(filled: None, remote: ScriptedModel) -> None:
     (warning,) = check_active_model(databases=["default"])
     assert warning.msg == f"EMBEDDING_MODEL selects {REMOTE}, but the stored vectors are of {LOCAL}."
@@ -355,7 +341,6 @@ def test_the_check_says_in_plain_words_that_the_model_was_changed(filled: None, 
     assert check_active_model(databases=["default"]) == []
 
 
-@pytest.mark.django_db
 def test_the_check_has_nothing_to_say_before_the_first_vector() -> None:
     assert check_active_model(databases=["default"]) == []
     assert check_active_model(databases=None) == []

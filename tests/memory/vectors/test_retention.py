@@ -16,11 +16,10 @@ from apps.conversations.models import Message, Session
 from apps.memory.models import ConversationEmbedding
 from apps.memory.tasks import apply_retention
 from apps.memory.vectors import messages as retention
-from apps.memory.vectors.queries import search_conversations
 from tests.memory.vectors.conftest import Say
 from tests.support.factories import SessionFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("R1")]
 
 Embed = Callable[..., int]
 
@@ -59,7 +58,6 @@ def run(*arguments: str) -> str:
     return output.getvalue()
 
 
-@pytest.mark.spec("R1")
 def test_what_is_older_than_90_days_goes_and_summaries_stay(user: User, other: Session) -> None:
     assert apply_retention() == 4
 
@@ -68,7 +66,6 @@ def test_what_is_older_than_90_days_goes_and_summaries_stay(user: User, other: S
     assert apply_retention() == 0
 
 
-@pytest.mark.spec("R1")
 def test_everybody_has_a_setting_of_their_own(user: User, other: Session) -> None:
     update_settings(user=user, changes={"memory.embedding_retention_days": 30})
     update_settings(user=None, changes={"memory.embedding_retention_days": 365})
@@ -78,7 +75,6 @@ def test_everybody_has_a_setting_of_their_own(user: User, other: Session) -> Non
     assert len(kept(other.user)) == 5
 
 
-@pytest.mark.spec("R1")
 def test_a_dry_run_tells_and_changes_nothing(user: User, other: Session) -> None:
     update_settings(user=user, changes={"memory.embedding_retention_days": 30})
     before = list(ConversationEmbedding.objects.order_by("id").values_list("id", flat=True))
@@ -93,18 +89,8 @@ def test_a_dry_run_tells_and_changes_nothing(user: User, other: Session) -> None
     assert list(ConversationEmbedding.objects.order_by("id").values_list("id", flat=True)) == before
 
 
-@pytest.mark.spec("R1")
 def test_the_command_does_what_it_told(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "DELETED_AT_ONCE", 1)
 
     assert run().splitlines()[-1] == "4 embeddings were deleted."
     assert kept(user) == ["old summary", "89 days", "10 days"]
-
-
-@pytest.mark.spec("R1")
-def test_search_no_longer_finds_it(user: User) -> None:
-    assert [match.content for match in search_conversations(user=user, query="old question", threshold=0.99)] == [
-        "old question"
-    ]
-    apply_retention()
-    assert search_conversations(user=user, query="old question", threshold=0.99) == []

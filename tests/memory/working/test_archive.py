@@ -45,11 +45,6 @@ VARIABLES = {
 }
 
 
-@pytest.fixture
-def session() -> Session:
-    return SessionFactory()
-
-
 def want(session: Session, *, archive: bool = True) -> None:
     update_settings(user=session.user, changes={"memory.working_archive": archive})
 

@@ -1,4 +1,4 @@
-"""What a turn found is merged into the working memory it started from, and into no other (W3, W4, L6)."""
+"""What a turn found is merged into the working memory it started from, and every state of it is kept (W3, W4, M6)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,161 @@ import pytest
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
-from apps.memory.models import WorkingMemory
+from apps.conversations.sessions import delete_session
+from apps.core.errors import NotFound
+from apps.memory.archive import expire_working_memory
+from apps.memory.deletion import delete_memories, list_copies
+from apps.memory.entries import create_memory
+from apps.memory.kinds import LONG_TERM
+from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 from apps.memory.working import (
     WorkingMemorySnapshot,
     count_turn,
     delete_working_memory,
+    find_working_state,
     record_analysis,
+    record_form,
     update_working_memory,
 )
-from tests.support.factories import SessionFactory
+from tests.support.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
-@pytest.fixture
-def session() -> Session:
-    return SessionFactory.create()
-
-
 def count(session: Session, *, minutes: int) -> WorkingMemorySnapshot:
     return count_turn(user=session.user, session_id=session.id, now=NOW + timedelta(minutes=minutes), ttl_minutes=30)
+
+
+def find_out(
+    session: Session, snapshot: WorkingMemorySnapshot, *, topic: str | None = None, **variables: Any
+) -> WorkingMemorySnapshot:
+    recorded = record_analysis(
+        user=session.user,
+        snapshot=snapshot,
+        topic=topic,
+        variables=variables,
+        last_emotion="neutral",
+        max_bytes=65536,
+        now=snapshot.updated_at,
+    )
+    assert recorded is not None
+    return recorded
+
+
+def state_of(session: Session, snapshot: WorkingMemorySnapshot) -> tuple[str | None, dict[str, Any]] | None:
+    state = find_working_state(session.user, session.id, started_at=snapshot.created_at, revision=snapshot.revision)
+    return None if state is None else (state.current_topic, dict(state.variables.values))
+
+
+@pytest.mark.spec("M6")
+def test_each_revision_is_found_again_in_order_of_writing(session: Session) -> None:
+    first = count(session, minutes=0)
+    assert state_of(session, first) is None
+    find_out(session, first, topic="旅行", 目的地="北京", days=3)
+    second = count(session, minutes=1)
+    find_out(session, second, 目的地="上海")
+    third = count(session, minutes=2)
+    assert state_of(session, second) == ("旅行", {"目的地": "北京", "days": 3})
+    state = state_of(session, third)
+    assert state is not None
+    assert (state[0], list(state[1].items())) == ("旅行", [("days", 3), ("目的地", "上海")])
+    assert state_of(session, first) is None
+
+
+@pytest.mark.spec("M6", "H3")
+def test_a_form_is_in_the_revision_it_made(session: Session) -> None:
+    form = record_form(user=session.user, session_id=session.id, title="行程", fields={"去": "北京", "a": 1}, now=NOW)
+    state = find_working_state(session.user, session.id, started_at=form.created_at, revision=form.revision)
+    assert state is not None
+    assert list(state.variables.forms["行程"]["fields"]) == ["去", "a"]
+
+
+def test_a_turn_that_changes_nothing_leaves_no_row(session: Session) -> None:
+    find_out(session, count(session, minutes=0), topic="旅行", a=1)
+    find_out(session, count(session, minutes=1), topic="旅行", a=1)
+    find_out(session, count(session, minutes=2))
+    assert WorkingMemoryRevision.objects.count() == 1
+
+
+@pytest.mark.spec("W4", "M6")
+def test_expiry_leaves_what_turns_were_told_and_the_next_one_starts_with_nothing(session: Session) -> None:
+    old = find_out(session, count(session, minutes=0), topic="旅行")
+    assert expire_working_memory(now=NOW + timedelta(hours=1)) == 1
+    new = count(session, minutes=61)
+    assert state_of(session, old) == ("旅行", {})
+    assert state_of(session, new) is None
+
+
+@pytest.mark.spec("L6", "R2")
+def test_deleting_working_memory_deletes_all_it_was_also_after_it_expired(session: Session) -> None:
+    find_out(session, count(session, minutes=0), topic="旅行")
+    assert delete_working_memory(user=session.user, session_id=session.id) == 1
+    assert not WorkingMemoryRevision.objects.exists()
+    find_out(session, count(session, minutes=1), topic="旅行")
+    expire_working_memory(now=NOW + timedelta(hours=1))
+    assert delete_working_memory(user=session.user, session_id=session.id) == 0
+    assert not WorkingMemoryRevision.objects.exists()
+    with pytest.raises(NotFound):
+        delete_working_memory(user=session.user, session_id=session.id)
+
+
+@pytest.mark.spec("W4")
+def test_deleting_the_session_deletes_them(session: Session) -> None:
+    find_out(session, count(session, minutes=0), topic="旅行")
+    delete_session(user=session.user, session_id=session.id)
+    assert not WorkingMemoryRevision.objects.exists()
+
+
+@pytest.mark.spec("L6")
+def test_a_copy_of_a_deleted_memory_is_named_once_and_goes_from_every_revision(session: Session) -> None:
+    memory, _action = create_memory(user=session.user, category="fact", key="住址", value="朝阳路", now=NOW)
+    find_out(session, count(session, minutes=0), 地址="朝阳路", other="留下")
+    find_out(session, count(session, minutes=1), more=1)
+    assert [(copy.kind, copy.field) for copy in list_copies(session.user, [memory])] == [("working", "地址")]
+    expire_working_memory(now=NOW + timedelta(hours=1))
+    assert [(copy.kind, copy.field) for copy in list_copies(session.user, [memory])] == [("working", "地址")]
+    delete_memories(LONG_TERM, user=session.user, ids=[memory.id], now=NOW, copies=True)
+    left = WorkingMemoryRevision.objects.order_by("id").values_list("context_variables", flat=True)
+    assert list(left) == [{"other": "留下"}, {"other": "留下", "more": 1}]
+
+
+@pytest.mark.spec("L6")
+def test_a_topic_that_says_it_goes_from_every_revision_and_another_stays(session: Session) -> None:
+    memory, _action = create_memory(user=session.user, category="fact", key="疾病", value="糖尿病", now=NOW)
+    find_out(session, count(session, minutes=0), topic="糖尿病")
+    find_out(session, count(session, minutes=1), topic="旅行")
+    find_out(session, count(session, minutes=2), topic="糖尿病的饮食", other="留下")
+    named = [(copy.kind, copy.id, copy.field, copy.text) for copy in list_copies(session.user, [memory])]
+    assert named == [
+        ("topic", session.id, "current_topic", "糖尿病的饮食"),
+        ("topic", session.id, "current_topic", "糖尿病"),
+    ]
+    delete_memories(LONG_TERM, user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=3), copies=True)
+    earlier = WorkingMemoryRevision.objects.order_by("id").values_list("current_topic", flat=True)
+    assert list(earlier) == [None, "旅行", None, None]
+    live = WorkingMemory.objects.get(session=session)
+    assert (live.current_topic, live.context_variables) == (None, {"other": "留下"})
+    assert list_copies(session.user, [memory]) == []
+
+
+@pytest.mark.spec("L6")
+def test_a_topic_that_has_changed_since_stays_when_an_earlier_one_goes(session: Session) -> None:
+    memory, _action = create_memory(user=session.user, category="fact", key="疾病", value="糖尿病", now=NOW)
+    find_out(session, count(session, minutes=0), topic="糖尿病")
+    find_out(session, count(session, minutes=1), topic="旅行")
+    delete_memories(LONG_TERM, user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=2), copies=True)
+    assert WorkingMemory.objects.get(session=session).current_topic == "旅行"
+
+
+def test_nobody_else_finds_it(session: Session) -> None:
+    found = find_out(session, count(session, minutes=0), topic="旅行")
+    other = UserFactory.create()
+    state = find_working_state(other, session.id, started_at=found.created_at, revision=found.revision)
+    assert state is None
+
+
+# What happens during a turn
 
 
 def record(snapshot: WorkingMemorySnapshot, *, minutes: int, **variables: Any) -> WorkingMemorySnapshot | None:

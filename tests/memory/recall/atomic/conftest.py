@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,7 @@ from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.types import AtomicDraft
 from apps.memory.vectors.embedders import list_models_in_use
 from apps.memory.vectors.queries import QueryEmbedding
-
-NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+from tests.memory.recall.conftest import NOW
 
 Remember = Callable[..., AtomicMemory]
 
@@ -33,11 +31,6 @@ def asked(*numbers: float, min_similarity: float = 0.5) -> QueryEmbedding:
     """A query that was embedded as this vector."""
     model = list_models_in_use()[0]
     return QueryEmbedding(model_id=model.id, vector=vector(*numbers), min_similarity=min_similarity)
-
-
-@pytest.fixture
-def user(db: None) -> User:
-    return User.objects.create(username="mei")
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from tests.memory.recall.atomic.conftest import NOW, Remember, asked, vector
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("A4"),
     pytest.mark.long_except(
         "test_rows_are_in_the_order_in_which_they_were_said",
         "test_every_column_is_of_its_row",
@@ -101,7 +102,6 @@ def brute_force_bm25(memories: Sequence[AtomicMemory], text: str) -> dict[Any, f
     return scores
 
 
-@pytest.mark.spec("A4")
 @BOTH_WAYS
 def test_rows_are_in_the_order_in_which_they_were_said(
     user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
@@ -122,7 +122,6 @@ def test_rows_are_in_the_order_in_which_they_were_said(
     assert list(found.rows.session) == [0] * 10 + [1] * 10
 
 
-@pytest.mark.spec("A4")
 @BOTH_WAYS
 def test_every_column_is_of_its_row(
     user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
@@ -179,7 +178,6 @@ def test_vectors_of_another_model_are_not_compared(user: User, remember: Remembe
     assert np.isnan(found.rows.cosine).all()
 
 
-@pytest.mark.spec("A4")
 @BOTH_WAYS
 def test_statistics_are_of_the_users_active_memories(
     user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
@@ -198,7 +196,7 @@ def test_statistics_are_of_the_users_active_memories(
     assert frequencies(found) == {"tea tea": {0: 2}, "tea and Berlin": {0: 1, 1: 1}}
 
 
-@pytest.mark.spec("A3", "A4")
+@pytest.mark.spec("A3")
 @BOTH_WAYS
 @pytest.mark.parametrize("status", ["pending", "rejected", "superseded", "evicted"])
 def test_only_active_memories_of_the_user(
@@ -218,7 +216,6 @@ def test_only_active_memories_of_the_user(
 
 
 @pytest.mark.long
-@pytest.mark.spec("A4")
 @pytest.mark.parametrize("text", ["berlin tea", "猫 咪咪", "hiking 钢琴 rain berlin 母亲", "咖啡"])
 def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
@@ -240,7 +237,6 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
 
 
 @pytest.mark.long
-@pytest.mark.spec("A4")
 def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
     write_many(User.objects.create(username="other"), count=300)
@@ -262,7 +258,6 @@ def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.Mo
     )
 
 
-@pytest.mark.spec("A4")
 def test_beside_a_hit_stand_the_turns_around_it(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 1)
@@ -292,18 +287,6 @@ def test_the_index_is_read_until_enough_is_the_users_own(user: User, monkeypatch
         cursor.execute("SET LOCAL enable_sort = off")
     # All of the others' are nearer.
     assert set(list_ids(recall(user, "", asked(1)))) == {memory.id for memory in mine}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("count", [10, 200])
-def test_one_statement_however_much_there_is(user: User, count: int) -> None:
-    write_many(user, count=count)
-    query = asked(1, 1)
-    with CaptureQueriesContext(connection) as captured:
-        found = recall(user, "berlin tea 猫", query)
-    assert found is not None
-    assert len(found.rows) == count
-    assert len(captured) == 1
 
 
 def test_nothing_to_look_for_takes_no_statement(user: User, remember: Remember) -> None:

@@ -6,10 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
@@ -18,13 +14,12 @@ from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.recall.atomic import find_similar_memories, retrieve_atomic_memories
 from apps.memory.recall.both import TimeRange, get_relevant_memories, search_memories
-from apps.memory.recall.features import EARLIER, FEATURES
 from apps.memory.types import AtomicDraft, ScoredAtomicMemory
 from apps.memory.vectors.queries import QueryEmbedding, embed_query
 from tests.memory.recall.atomic.conftest import NOW, Remember, asked
 from tests.support.factories import LongTermMemoryFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
 
 
 def retrieve(
@@ -37,7 +32,6 @@ def contents(found: list[ScoredAtomicMemory]) -> list[str]:
     return [memory.candidate.content for memory in found]
 
 
-@pytest.mark.spec("A4")
 def test_words_and_meaning_count_alike(user: User, remember: Remember) -> None:
     remember("tea tea tea", at=(-1, 0))
     remember("The user likes tea.", at=(1, 0.2))
@@ -50,7 +44,6 @@ def test_words_and_meaning_count_alike(user: User, remember: Remember) -> None:
     assert drink.semantic_score == pytest.approx(0.995, abs=1e-3)
 
 
-@pytest.mark.spec("A4")
 def test_without_a_vector_words_alone_answer(user: User, remember: Remember) -> None:
     remember("用户在学钢琴。")
     remember("用户在学钢琴，老师姓王，每周六上午上课，已经学了三年。")
@@ -60,7 +53,6 @@ def test_without_a_vector_words_alone_answer(user: User, remember: Remember) -> 
     assert {memory.semantic_score for memory in found} == {0.0}
 
 
-@pytest.mark.spec("A4")
 def test_no_absolute_similarity_decides(user: User, remember: Remember) -> None:
     remember("The user lives in Berlin.", at=(0.1, 1))
     found = retrieve(user, "unrelated", asked(1, min_similarity=0.99), only_outstanding=True)
@@ -69,7 +61,6 @@ def test_no_absolute_similarity_decides(user: User, remember: Remember) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("A4")
 def test_among_many_only_what_stands_out_is_shown(user: User, remember: Remember) -> None:
     drafts = [AtomicDraft(content=f"Remark {number}.") for number in range(200)]
     create_atomic_memories(user=user, drafts=drafts, now=NOW)
@@ -86,7 +77,6 @@ def test_among_many_only_what_stands_out_is_shown(user: User, remember: Remember
     assert contents(worded)[0] == "Number 5 has a garden."
 
 
-@pytest.mark.spec("A4")
 def test_a_paraphrase_is_found_by_the_local_embedder(user: User, remember: Remember) -> None:
     remember("用户养了一只猫。")
     remember("The user works as a nurse in a hospital.")
@@ -102,7 +92,6 @@ def test_a_paraphrase_is_found_by_the_local_embedder(user: User, remember: Remem
         assert found[0].keyword_score == 0
 
 
-@pytest.mark.spec("A4")
 def test_a_query_may_be_a_whole_dialogue(user: User, remember: Remember) -> None:
     remember("Bart practised a magic trick for the school party.")
     remember("Bart ate an apple.")
@@ -115,20 +104,9 @@ def test_the_limit_and_the_order_of_equals(user: User, remember: Remember) -> No
         remember("The user drank tea.", timestamp=NOW + timedelta(days=days))
     found = retrieve(user, "tea", limit=2)
     assert [memory.candidate.timestamp for memory in found] == [NOW + timedelta(days=3), NOW + timedelta(days=2)]
+    assert [retrieve(user, "tea", limit=limit) for limit in (0, -1)] == [[], []]
 
 
-def test_one_person_never_meets_anothers(user: User, remember: Remember) -> None:
-    other = User.objects.create(username="other")
-    remember("The secret word is violet.", owner=other, at=(1,))
-    assert retrieve(user, "secret violet", asked(1)) == []
-    remember("tea violet")
-    alone = retrieve(user, "violet")
-    for _ in range(3):
-        remember("violet violet", owner=other)
-    assert retrieve(user, "violet") == alone
-
-
-@pytest.mark.spec("A4")
 def test_by_name_it_answers_as_a_turn_does(user: User, remember: Remember) -> None:
     for number in range(7):
         remember(f"用户喝了{number}杯咖啡。")
@@ -153,27 +131,6 @@ def test_a_search_by_name_finds_both_kinds_within_the_time(user: User, remember:
     assert search_memories(user=nobody, keyword="咖啡") == []
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("count", [10, 200])
-def test_two_statements_however_much_there_is(user: User, remember: Remember, count: int) -> None:
-    drafts = [AtomicDraft(content=f"cup of tea number {number}") for number in range(count)]
-    create_atomic_memories(user=user, drafts=drafts, now=NOW)
-    embedding = asked(1)
-    with CaptureQueriesContext(connection) as captured:
-        assert len(retrieve(user, "tea", embedding)) == 5
-    assert len(captured) == 2
-
-
-@pytest.mark.spec("A4")
-def test_the_score_is_the_sum_of_its_parts(user: User, remember: Remember) -> None:
-    remember("The user likes tea.", at=(1, 0.2))
-    remember("A hot drink in the morning.", at=(0, 1))
-    for memory in retrieve(user, "tea", asked(1)):
-        assert memory.score == pytest.approx(sum(memory.parts.values()))
-        assert memory.parts.keys() == (FEATURES | EARLIER).keys()
-
-
-@pytest.mark.spec("A4")
 def test_bounds_of_time_are_included_and_statistics_know_none(user: User, remember: Remember) -> None:
     for days in range(4):
         remember(f"tea {days}", timestamp=NOW + timedelta(days=days), at=(1, days))
@@ -186,7 +143,6 @@ def test_bounds_of_time_are_included_and_statistics_know_none(user: User, rememb
     }
 
 
-@pytest.mark.spec("A4")
 @pytest.mark.parametrize("query", ["上个月我喝了什么？", "what tea did I have last month"])
 def test_a_time_that_is_named_is_seen_from_now(user: User, remember: Remember, query: str) -> None:
     for month in (2, 3, 4):
@@ -195,7 +151,6 @@ def test_a_time_that_is_named_is_seen_from_now(user: User, remember: Remember, q
     assert contents(found)[0] == "茶 3 月"
 
 
-@pytest.mark.spec("A4")
 def test_in_a_conversation_the_answer_need_not_have_the_words(user: User) -> None:
     session_id = create_session(user=user, title="").id
     texts = ["Ann: Which tea do you drink?", "Bo: Sencha.", "Ann: Nice.", "Bo: And rain again.", "Ann: Yes.", "Bo: Hm."]
@@ -203,26 +158,6 @@ def test_in_a_conversation_the_answer_need_not_have_the_words(user: User) -> Non
     create_atomic_memories(user=user, drafts=drafts, now=NOW)
     AtomicEmbedding.objects.all().delete()
     assert contents(retrieve(user, "Which tea does Bo drink?"))[0] == "Bo: Sencha."
-
-
-HOSTILE = st.text(max_size=40) | st.sampled_from(
-    [
-        *("", " ", "\n", "😀😀", "\x1b[31m", "' OR 1=1 --", "& | ! ( ) :*", "%s %(user)s", "\\"),
-        *("a" * 100_000, "长" * 100_000),
-    ]
-)
-
-
-@pytest.mark.long
-@given(query=HOSTILE)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_asked_gets_a_list(user: User, query: str) -> None:
-    if not AtomicMemory.objects.exists():
-        draft = AtomicDraft(content="The user likes tea.", timestamp=NOW)
-        create_atomic_memories(user=user, drafts=[draft], now=NOW)
-    for limit in (-1, 0):
-        assert retrieve(user, query, limit=limit) == []
-    assert len(retrieve(user, query, asked(1))) <= 1
 
 
 @pytest.mark.spec("A3")
@@ -241,7 +176,6 @@ def test_what_is_most_like_a_text_is_found_by_words_and_meaning_alone(user: User
     assert find_similar_memories(user=user, text="", limit=9, query_embedding=None) == []
 
 
-@pytest.mark.spec("A4")
 @pytest.mark.parametrize(
     "question", ["What did I do yesterday?", "我昨天做了什么？", "What happened yesterday?", "昨天有什么事？"]
 )
