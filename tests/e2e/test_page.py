@@ -98,15 +98,9 @@ def test_the_language_can_be_changed_and_a_draft_survives_it(chat: ChatPage) -> 
     expect(chat.section("remembered")).to_contain_text("New")
 
 
-@pytest.mark.parametrize(
-    ("language", "suggestion", "value"), [("zh-CN", "小林", "我叫小林"), ("en-GB", "Alex", "My name is Alex")]
-)
-def test_a_suggestion_is_for_the_reader_to_send(
-    open_chat: Callable[..., ChatPage], language: str, suggestion: str, value: str
-) -> None:
-    chat = open_chat(language=language)
-    chat.placeholder.get_by_role("button", name=suggestion).click()
-    expect(chat.draft).to_have_value(re.compile(value))
+def test_a_suggestion_is_for_the_reader_to_send(chat: ChatPage) -> None:
+    chat.placeholder.get_by_role("button", name="小林").click()
+    expect(chat.draft).to_have_value(re.compile("我叫小林"))
     expect(chat.draft).to_be_focused()
     assert Message.objects.count() == 0
 
@@ -201,14 +195,6 @@ def test_the_page_is_usable_with_the_keyboard(chat: ChatPage) -> None:
     expect(chat.page.locator("#title")).to_have_text("第一行 第二行")
     expect(chat.draft).to_be_focused()
 
-    chat.page.keyboard.press("Tab")  # attach files
-    chat.page.keyboard.press("Tab")
-    chat.page.keyboard.press("Enter")
-    dialog = chat.page.get_by_role("dialog", name="填写表单")
-    expect(dialog).to_be_visible()
-    chat.page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-
 
 def test_enter_in_an_input_method_chooses_a_word_and_sends_nothing(chat: ChatPage) -> None:
     expect(chat.draft).to_be_focused()
@@ -243,25 +229,6 @@ def test_hostile_text_is_text(chat: ChatPage, model: ScriptedModel) -> None:
     assert chat.page.locator("#messages img, #messages script, #details b:text('粗'), #sidebar script").count() == 0
     assert "pwned" not in (chat.page.title().removeprefix(Message.objects.get(role="user").session.title))
     assert not chat.has_sideways_scroll()
-
-
-def test_a_reply_is_set_as_markdown(chat: ChatPage, model: ScriptedModel) -> None:
-    text = (
-        "# 标题\n\n第一段，*斜*、`code`。\n第二行 https://example.org/x。\n\n- 一\n- 二\n  1. 二点一\n\n> 引用\n\n"
-        "```python\nprint('<b>')\n# 不是标题\n```\n\n---\n\n结束 2 * 3 * 4 与 snake_case_name"
-    )
-    model.script(turn_answer(text))
-    shown = chat.say("给我看看")
-    expect(shown.get_by_role("heading")).to_have_text("标题")
-    expect(shown.locator("em")).to_have_text("斜")
-    expect(shown.locator("p code")).to_have_text("code")
-    expect(shown.locator("a")).to_have_attribute("href", "https://example.org/x")
-    expect(shown.locator("> ul > li")).to_have_count(2)
-    expect(shown.locator("ul ol > li")).to_have_text("二点一")
-    expect(shown.locator("blockquote")).to_have_text("引用")
-    expect(shown.locator("pre code")).to_have_text("print('<b>')\n# 不是标题")
-    expect(shown.locator("hr")).to_have_count(1)
-    expect(shown.locator("> p").last).to_have_text("结束 2 * 3 * 4 与 snake_case_name")
 
 
 @pytest.mark.parametrize(("language", "title"), [("zh-CN", "页面不存在"), ("en-GB", "Page not found")])

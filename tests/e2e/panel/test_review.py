@@ -81,18 +81,3 @@ def test_deciding_by_keyboard(
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-
-
-def test_selected_ones_together_until_nothing_waits(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
-) -> None:
-    page = open_panel(mei, "/admin/review/", language="en-US", dark=True)
-    inspect(page, "dark")
-    page.get_by_label("Select all shown").check()
-    expect(page.locator("[data-selected-count]")).to_have_text("4")
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Reject selected").click()
-    expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
-    inspect(page, "empty")
-    page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".review-progress")).to_contain_text("4 left")
