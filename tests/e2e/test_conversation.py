@@ -246,12 +246,3 @@ def test_sessions_are_listed_by_day_and_page_by_page(open_chat: Callable[..., Ch
     expect(chat.page.locator("#sessions h2")).to_have_text(headings)
     titles = chat.sessions.get_by_role("link").all_inner_texts()
     assert titles == [f"会话 {number}" for number in range(60)]
-
-
-def test_another_persons_session_is_not_shown(open_chat: Callable[..., ChatPage], db: None) -> None:
-    other = Session.objects.create(user=User.objects.create_user("other"), title="秘密")
-    chat = open_chat(f"/s/{other.id}")
-    expect(chat.placeholder).to_contain_text("会话不存在")
-    expect(chat.page.get_by_text("秘密")).to_have_count(0)
-    chat.placeholder.get_by_role("button", name="新会话").click()
-    expect(chat.placeholder.get_by_role("heading")).to_have_text("你说的，我都记得")

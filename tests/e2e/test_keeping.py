@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from django.utils import timezone
@@ -33,32 +31,6 @@ def make_past(user: User) -> Session:
     ]
     record_turns(user=user, session_id=session.id, messages=said, idempotency_key=None, now=timezone.now())
     return session
-
-
-@pytest.mark.spec("R2")
-@pytest.mark.parametrize("options", LOOKS, ids=str)
-def test_a_conversation_is_exported_from_its_menu(
-    open_chat: Callable[..., ChatPage], mei: User, options: dict[str, object]
-) -> None:
-    session = make_past(mei)
-    chat = open_chat(f"/s/{session.id}", **options)
-    expect(chat.replies).to_have_count(1)
-    if "size" in options:
-        chat.page.locator("#open-sidebar").click()
-    chat.sessions.first.get_by_role("button").last.click()
-    chat.page.get_by_role("menuitem", name=re.compile("^(Export|导出)$")).click()
-    dialog = chat.page.get_by_role("dialog", name=re.compile("Export conversation|导出会话"))
-    expect(dialog.locator("a")).to_have_count(2)
-    chat.page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
-    assert list_violations(chat.page) == []
-    with chat.page.expect_download() as started:
-        dialog.get_by_role("link", name=re.compile("Markdown")).click()
-    download = started.value
-    assert re.fullmatch(r"jiyi-Trip to 苏州-\d{4}-\d\d-\d\d\.md", download.suggested_filename)
-    text = Path(download.path()).read_text("utf-8")
-    assert "# Trip to 苏州" in text
-    assert "\n\nHave a **good** trip.\n\n- tea\n" in text
-    expect(dialog).to_have_count(0)
 
 
 @pytest.mark.spec("C7")

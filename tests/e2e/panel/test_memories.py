@@ -32,7 +32,6 @@ def fill(user: User) -> None:
     remember(user, HARM, HARM)
 
 
-@pytest.mark.long
 @pytest.mark.spec("M1")
 @pytest.mark.parametrize("look", ["zh", "en", "dark", "phone"], indirect=True)
 def test_the_list_as_cards_and_as_table(
@@ -113,7 +112,6 @@ def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(
     expect(row.get_by_label("Value")).to_have_value("peanuts and mango")
 
 
-@pytest.mark.long
 @pytest.mark.spec("M1", "M3")
 def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: Callable[..., Page], mei: User) -> None:
     tea = remember(mei, "tea", "green")

@@ -47,18 +47,6 @@ def test_the_list_says_how_much_there_is_of_whom(client: Client, staff: User) ->
     assert rows["tang"].seen is None
 
 
-def test_a_persons_page_leads_to_everything_of_theirs(client: Client, staff: User) -> None:
-    mei = UserFactory.create(username="mei")
-    LongTermMemoryFactory.create_batch(2, user=mei)
-    links = client.get(page_of(mei)).context["user_links"]
-    counts = {title: count for title, _link, count in links["lists"]}
-    assert (counts["long-term memories"], counts["changes"], counts["messages"]) == (2, 2, 0)
-    for _title, link, _count in links["lists"]:
-        assert f"user__id__exact={mei.pk}" in link
-        assert client.get(link, follow=True).status_code == 200
-    assert all(f"user={mei.pk}" in link for _title, link, _icon in links["pages"])
-
-
 def test_accounts_are_deactivated_but_not_ones_own_or_a_superusers(client: Client, staff: User) -> None:
     mei, root = UserFactory.create(username="mei"), User.objects.create_superuser(username="root")
     chosen = {"action": "deactivate", "_selected_action": [mei.pk, root.pk, staff.pk]}
@@ -80,7 +68,6 @@ def test_who_is_no_superuser_makes_none(client: Client, staff: User) -> None:
     assert client.post(delete, {"post": "yes"}).status_code == 403
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_active", [True, False])
 def test_staff_do_not_become_others_with_more_power(client: Client, staff: User, is_active: bool) -> None:
     """With another's password one may all that they may."""
