@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.doors.models import ConnectedApp
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.support.http_server import HttpServer
 from tests.support.oauth import App
 
@@ -65,12 +66,7 @@ def app(http_server: HttpServer, callback: Callback) -> Iterator[App]:
 
 
 def test_a_person_lets_an_application_in_and_out_again(
-    app: App,
-    callback: Callback,
-    open_panel: Callable[..., Page],
-    inspect: Callable[..., None],
-    mei: User,
-    look: dict[str, Any],
+    app: App, callback: Callback, open_panel: OpenPanel, inspect: Inspect, mei: User, look: dict[str, Any]
 ) -> None:
     page = open_panel(mei, app.authorization(redirect_uri=callback.address), **look)
     expect(page.get_by_role("heading")).to_contain_text("Claude Code")

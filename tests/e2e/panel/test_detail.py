@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.panel.waiting import wait_long_term
 from tests.support.factories import LongTermMemoryFactory
 
@@ -22,7 +22,7 @@ def path(memory: Any) -> str:
     return f"/admin/memory/{memory._meta.model_name}/{memory.pk}/change/"
 
 
-def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
+def test_by_keyboard(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     LongTermMemoryFactory.create(user=mei, key="居住地", value="上海")
     memory = LongTermMemoryFactory.create(user=mei, key="居住地", value="北京市朝阳区")
     page = open_panel(mei, path(memory), language="en-US")
@@ -47,9 +47,7 @@ def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., Non
     inspect(page, "superseded")
 
 
-def test_merging_deleting_and_deciding(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
-) -> None:
+def test_merging_deleting_and_deciding(open_panel: OpenPanel, inspect: Inspect, mei: User, staff: User) -> None:
     now = timezone.now()
     kept, _action = create_memory(user=mei, category="fact", key="过敏", value="虾", now=now)
     create_memory(user=mei, category="fact", key="过敏的食物", value="花生", now=now)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.memory.models import LongTermMemory
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = pytest.mark.spec("R3", "M7")
 
 
 @pytest.mark.journey
-def test_somebody_erases_everything_of_theirs(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
-) -> None:
+def test_somebody_erases_everything_of_theirs(open_panel: OpenPanel, inspect: Inspect, mei: User, staff: User) -> None:
     LongTermMemoryFactory.create_batch(3, user=mei)
     LongTermMemoryFactory.create(user=staff)
     page = open_panel(mei, "/admin/erasure/")

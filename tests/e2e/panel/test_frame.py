@@ -7,11 +7,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, expect
 
 from apps.accounts.models import User
 from apps.memory.lifecycle import create_atomic_memory
 from tests.e2e.conftest import PASSWORD
+from tests.e2e.panel.conftest import OpenPanel
 
 pytestmark = pytest.mark.spec("M7")
 
@@ -29,12 +30,12 @@ def test_times_are_the_browsers_from_the_first_page_after_logging_in(
     expect(page.locator(".change time").first).to_have_attribute("title", re.compile("2026年11月9日 04:30"))
 
 
-def test_the_zone_is_told_by_a_page_of_the_panel_too(open_panel: Callable[..., Page], mei: User) -> None:
+def test_the_zone_is_told_by_a_page_of_the_panel_too(open_panel: OpenPanel, mei: User) -> None:
     page = open_panel(mei, "/admin/memories/")
     assert "zone=Asia%2FShanghai" in page.evaluate("document.cookie")
 
 
-def test_what_scripts_do_in_the_frame_works_under_the_policy(open_panel: Callable[..., Page], staff: User) -> None:
+def test_what_scripts_do_in_the_frame_works_under_the_policy(open_panel: OpenPanel, staff: User) -> None:
     """All that unfold does by expressions in attributes, which a strict policy lets nobody evaluate as scripts."""
     User.objects.filter(pk=staff.pk).update(is_superuser=True)
     User.objects.bulk_create(User(username=f"person{number:03}") for number in range(120))

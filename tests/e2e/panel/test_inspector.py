@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.memory.deletion import delete_memories
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import update_memory
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
@@ -22,9 +22,7 @@ pytestmark = pytest.mark.spec("M6", "M7")
 HOSTILE = "<script>document.title='x'</script>{{ 7 }}]]>\u202e"
 
 
-def test_a_turn_is_looked_into(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], alice: ApiClient, model: ScriptedModel
-) -> None:
+def test_a_turn_is_looked_into(open_panel: OpenPanel, inspect: Inspect, alice: ApiClient, model: ScriptedModel) -> None:
     everything = Everything(alice, model)
     emotion = {"primary": "happy", "confidence": 0.8, "indicators": ["好"]}
     model.script(answer(HOSTILE + "长" * 400, emotion=emotion, variables={"预算": 3000}))

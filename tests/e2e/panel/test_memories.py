@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 
 LIST = "/admin/memories/"
 HARM = "<script>window.harmed = 1</script> {{ 7*7 }} ]]> \u202ereversed"
@@ -35,7 +35,7 @@ def fill(user: User) -> None:
 @pytest.mark.spec("M1")
 @pytest.mark.parametrize("look", ["zh", "en", "dark", "phone"], indirect=True)
 def test_the_list_as_cards_and_as_table(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
+    open_panel: OpenPanel, inspect: Inspect, mei: User, look: dict[str, Any]
 ) -> None:
     fill(mei)
     page = open_panel(mei, LIST, **look)
@@ -52,9 +52,7 @@ def test_the_list_as_cards_and_as_table(
 
 @pytest.mark.journey
 @pytest.mark.spec("M3", "L7")
-def test_editing_in_place_with_the_keyboard_and_undoing(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
+def test_editing_in_place_with_the_keyboard_and_undoing(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     memory = remember(mei, "allergies", "peanuts")
     page = open_panel(mei, LIST, language="en-US")
     row = page.locator(f"#memory-{memory.id}")
@@ -83,9 +81,7 @@ def test_editing_in_place_with_the_keyboard_and_undoing(
 
 
 @pytest.mark.spec("M3")
-def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(
-    open_panel: Callable[..., Page], mei: User
-) -> None:
+def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(open_panel: OpenPanel, mei: User) -> None:
     memory = remember(mei, "allergies", "peanuts")
     page = open_panel(mei, LIST, language="en-US")
     page.evaluate("""() => {
@@ -113,7 +109,7 @@ def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(
 
 
 @pytest.mark.spec("M1", "M3")
-def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: Callable[..., Page], mei: User) -> None:
+def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: OpenPanel, mei: User) -> None:
     tea = remember(mei, "tea", "green")
     page = open_panel(mei, LIST, language="en-US")
     remember(mei, "cat", "Mochi")
@@ -130,9 +126,7 @@ def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: 
 
 
 @pytest.mark.spec("M3")
-def test_adding_selecting_deleting_and_clearing(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
+def test_adding_selecting_deleting_and_clearing(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     remember(mei, "code word", "xylophone")
     remember(mei, "instrument", "xylophone")
     page = open_panel(mei, LIST, language="zh-CN")
@@ -162,7 +156,7 @@ def test_adding_selecting_deleting_and_clearing(
 
 
 @pytest.mark.spec("M1")
-def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei: User) -> None:
+def test_searching_filtering_and_going_back(open_panel: OpenPanel, mei: User) -> None:
     fill(mei)
     page = open_panel(mei, LIST, language="en-US")
     page.keyboard.press("/")

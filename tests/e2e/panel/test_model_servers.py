@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from apps.accounts.models import User
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.support.scripted_model import ScriptedModel
 
 KEY = "sk-very-secret-0123456789"
@@ -24,11 +24,7 @@ def root(mei: User) -> User:
 @pytest.mark.journey
 @pytest.mark.parametrize("look", ["zh", pytest.param("phone", marks=pytest.mark.long)], indirect=True)
 def test_an_administrator_connects_a_model_and_chats(
-    open_panel: Callable[..., Page],
-    inspect: Callable[..., None],
-    root: User,
-    scripted_model: ScriptedModel,
-    look: dict[str, Any],
+    open_panel: OpenPanel, inspect: Inspect, root: User, scripted_model: ScriptedModel, look: dict[str, Any]
 ) -> None:
     scripted_model.models = ("alpha", "beta")
     page = open_panel(root, "/", **look)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.profile.document import ProposedSection
 from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections, update_profile
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 
 pytestmark = pytest.mark.spec("M5")
 
 
-def test_the_profile_is_read_edited_and_decided(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
+def test_the_profile_is_read_edited_and_decided(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     now = timezone.now()
     texts = {"background": "律师，在上海工作", "sections": {"宠物": "豆豆，三岁"}}
     for days, changes in ((3, texts), (2, {"background": "律师，在杭州工作"})):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.memory.entries import create_memory
@@ -14,6 +13,7 @@ from apps.memory.judge.known import list_known_memories
 from apps.memory.judge.types import Relation, Verdict
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.panel.waiting import NOW, wait_atomic, wait_long_term, wait_profile
 
 pytestmark = pytest.mark.spec("M6")
@@ -47,7 +47,7 @@ def waiting(mei: User) -> dict[str, LongTermMemory | AtomicMemory]:
 
 @pytest.mark.journey
 def test_deciding_by_keyboard(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
+    open_panel: OpenPanel, inspect: Inspect, mei: User, waiting: dict[str, LongTermMemory]
 ) -> None:
     page = open_panel(mei, "/admin/review/")
     card = page.locator("[data-item][aria-current]")

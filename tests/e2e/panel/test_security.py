@@ -10,16 +10,13 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from apps.accounts.models import User
+from tests.e2e.panel.conftest import Inspect
 
 pytestmark = pytest.mark.spec("M7")
 
 
 def test_the_pages_before_one_is_logged_in(
-    new_context: Callable[..., BrowserContext],
-    inspect: Callable[..., None],
-    mei: User,
-    settings: Any,
-    look: dict[str, Any],
+    new_context: Callable[..., BrowserContext], inspect: Inspect, mei: User, settings: Any, look: dict[str, Any]
 ) -> None:
     settings.SENDS_MAIL, settings.OIDC_ISSUER, settings.OIDC_CLIENT_ID = True, "http://127.0.0.1:9", "jiyi"
     settings.OIDC_NAME = "Example"

@@ -4,7 +4,6 @@ with text that means harm in every field: it is shown as text, axe finds nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from playwright.sync_api import Dialog, Page
 
 from apps.accounts.models import User
 from tests.contracts.world import build_world
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient, HttpServer
 
@@ -49,7 +49,7 @@ def find_row(page: Page) -> str | None:
     return links.first.get_attribute("href") if links.count() else None
 
 
-def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
+def walk(page: Page, inspect: Inspect, name: str) -> dict[str, str]:
     """Look at each page of the menu or that belongs to one, and at its first row; return what is wrong by address."""
     problems: dict[str, str] = {}
 
@@ -85,12 +85,7 @@ def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
     ("look", "who"), [("zh", "mei"), ("en", "staff"), ("dark", "mei"), ("phone", "staff")], indirect=["look"]
 )
 def test_every_page(
-    open_panel: Callable[..., Page],
-    inspect: Callable[..., None],
-    staff: User,
-    mei: User,
-    look: dict[str, Any],
-    who: str,
+    open_panel: OpenPanel, inspect: Inspect, staff: User, mei: User, look: dict[str, Any], who: str
 ) -> None:
     user = {"mei": mei, "staff": staff}[who]
     assert walk(open_panel(user, **look), inspect, str(user)) == {}
