@@ -225,7 +225,7 @@ def test_nobody_sees_anothers_and_staff_act_for_them(mei: User, client: Client) 
 @pytest.mark.parametrize(
     "source", ["x", "session:x", "session:626e9d32-56cc-4774-8106-67df3fd3d1a0", "hour:soon", "author:no", "program:x"]
 )
-def test_what_is_no_source_is_not_there(client: Client, source: str) -> None:
+def test_what_is_no_source_is_not_there(mei: User, client: Client, source: str) -> None:
     assert client.get(LIST, {"source": source}).status_code == 404
     assert client.post(ACT, {"source": source, "action": "undo"}).status_code == 404
 
