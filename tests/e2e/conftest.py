@@ -22,7 +22,6 @@ from apps.core.management.commands.compilemessages import compile_catalogs
 from tests.e2e.chat_page import ChatPage
 from tests.support.browser import find_chromium
 from tests.support.http_server import HttpServer
-from tests.support.scripted_model import ScriptedModel
 
 PASSWORD = "correct horse battery staple"
 SCREENSHOTS = Path(".test-output/screenshots")
@@ -79,15 +78,6 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 @pytest.fixture(autouse=True)
 def _offline_model(settings: Any) -> None:
     settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = settings.CHAT_MODEL = ""
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    """A model that says what the test tells it, in place of the offline one."""
-    settings.OPENAI_API_KEY = "key"
-    settings.OPENAI_BASE_URL = scripted_model.base_url
-    settings.CHAT_MODEL = "scripted"
-    return scripted_model
 
 
 @pytest.fixture

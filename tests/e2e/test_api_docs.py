@@ -51,10 +51,3 @@ def test_an_operation_is_tried_out_with_a_token(new_context: Callable[..., Brows
     create.get_by_role("button", name="Execute").click()
     expect(create.locator(".live-responses-table .response").first).to_contain_text("201")
     expect(create.locator(".live-responses-table")).to_contain_text("Dinner on Friday")
-
-
-def test_the_page_fits_on_a_phone(new_context: Callable[..., BrowserContext]) -> None:
-    page = open_docs(new_context(size=(390, 844), dark=True))
-    page.locator(f"{LIST_SESSIONS} .opblock-summary-control").click()
-    expect(page.locator(LIST_SESSIONS)).to_contain_text("limit")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -42,18 +42,6 @@ def test_a_reply_is_stopped_and_what_came_is_kept(chat: ChatPage, model: Scripte
     expect(chat.page.locator('[data-action="continue"]')).to_have_count(0)
 
 
-def test_a_reply_stopped_before_its_first_word_can_be_asked_for_again(chat: ChatPage, model: ScriptedModel) -> None:
-    gate = Gate()
-    model.script(Reply((gate, POEM)), turn_answer("好的"))
-    chat.send("背一首诗")
-    gate.wait_reached()
-    chat.page.get_by_role("button", name="停止").click()
-    failure = chat.said.last.get_by_role("alert")
-    expect(failure).to_contain_text("你在回复开始之前停止了它")
-    failure.get_by_role("button", name="重试").click()
-    expect(chat.replies.locator(".markdown")).to_have_text("好的")
-
-
 def test_a_reply_is_stopped_while_its_message_is_on_its_way(chat: ChatPage, model: ScriptedModel) -> None:
     held: list[Route] = []
     model.script(Reply((Gate(), POEM)), turn_answer("好的"))
@@ -66,19 +54,6 @@ def test_a_reply_is_stopped_while_its_message_is_on_its_way(chat: ChatPage, mode
     expect(failure).to_contain_text("你在回复开始之前停止了它")
     failure.get_by_role("button", name="重试").click()  # which stops nothing
     expect(chat.replies.locator(".markdown")).to_have_text("好的")
-
-
-def test_the_newest_reply_is_regenerated_in_place(chat: ChatPage, model: ScriptedModel) -> None:
-    model.script(turn_answer("第一首"), turn_answer("旧诗"), turn_answer("新诗"))
-    chat.say("背一首诗")
-    chat.say("再来一首")
-    expect(chat.page.locator('[data-action="regenerate"]')).to_have_count(1)
-    chat.replies.last.hover()
-    chat.replies.last.get_by_role("button", name="重新生成").click()
-    expect(chat.replies.last.locator(".markdown")).to_have_text("新诗")
-    expect(chat.replies).to_have_count(2)
-    chat.page.reload()
-    expect(chat.replies.last.locator(".markdown")).to_have_text("新诗")
 
 
 def test_the_old_reply_comes_back_where_there_is_no_other(chat: ChatPage, model: ScriptedModel) -> None:
@@ -150,20 +125,3 @@ def test_an_edit_that_gets_no_reply_can_be_tried_again(chat: ChatPage, model: Sc
     expect(chat.said).to_have_text(re.compile("早上好"))
     chat.said.last.get_by_role("button", name="重试").click()
     expect(chat.replies.locator(".markdown")).to_have_text("新")
-
-
-@pytest.mark.spec("L7")
-def test_what_a_reply_changed_stands_under_it_with_undo(chat: ChatPage, model: ScriptedModel) -> None:
-    model.script(turn_answer("Noted.", BERLIN), turn_answer("Noted, too.", {**BERLIN, "value": "Hamburg"}))
-    chat.say("I live in Berlin")
-    chat.say("I moved to Hamburg")
-    change = chat.replies.last.locator(".change")
-    expect(change).to_contain_text("city Berlin → Hamburg")
-
-    chat.page.reload()
-    expect(chat.replies.locator(".memory-chip")).to_have_text(["记住 1 条", re.compile("记住 1 条")])
-    change.get_by_role("button", name="撤销").click()
-    expect(change).to_contain_text("已撤销")
-    assert LongTermMemory.objects.get(status="active").value == "Berlin"
-    chat.page.reload()
-    expect(change).to_contain_text("city Hamburg → Berlin")

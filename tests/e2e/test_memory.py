@@ -21,29 +21,6 @@ GUESS = {"category": "preference", "key": "喜欢的饮料", "value": "绿茶", 
 STATED = {"category": "fact", "key": "居住城市", "value": "上海", "source": "user_stated"}
 
 
-@pytest.mark.spec("K5")
-def test_each_component_of_a_score_is_explained(chat: ChatPage) -> None:
-    chat.say("我喜欢的颜色是蓝色。")
-    chat.say("我喜欢的颜色是什么？")
-    explanation = chat.section("recalled").locator(".about").first
-    expect(explanation).to_have_text("将鼠标移到横条上，可查看其含义。")
-    chat.component("recency_score").hover()
-    expect(explanation).to_have_text("刚用过时为 1，每闲置一个半衰期减半。")
-    chat.component("topic_boost").focus()
-    expect(explanation).to_have_text("以上加权和再乘以此系数：符合当前话题为 1.3，否则为 1。")
-    shown = chat.section("recalled").locator(".memory-card").first.locator("[data-component]")
-    names = shown.evaluate_all("elements => elements.map((element) => element.dataset.component)")
-    assert names == [
-        "keyword_score",
-        "semantic_score",
-        "category_boost",
-        "recency_score",
-        "frequency_score",
-        "confidence",
-        "topic_boost",
-    ]
-
-
 @pytest.mark.spec("A4")
 def test_the_parts_of_an_atomic_memorys_score_are_explained(chat: ChatPage, mei: User) -> None:
     for content in ("用户上周买了一辆蓝色的自行车。", "用户养了一只猫。"):
@@ -97,17 +74,6 @@ def test_an_uncertain_memory_waits_for_its_owner(chat: ChatPage, model: Scripted
     assert LongTermMemory.objects.get().status == "active"
     chat.page.reload()
     expect(update.locator(".badge")).to_have_text("已接受")
-
-
-@pytest.mark.spec("L2")
-def test_an_uncertain_memory_can_be_rejected(chat: ChatPage, model: ScriptedModel) -> None:
-    model.script(turn_answer("好的。", GUESS))
-    chat.say("今天想喝点什么")
-    update = chat.section("remembered").locator("li")
-    update.get_by_role("button", name="拒绝").click()
-    expect(update.locator(".badge")).to_have_text("已拒绝")
-    expect(update.get_by_role("button")).to_have_count(0)
-    assert LongTermMemory.objects.get().status == "rejected"
 
 
 @pytest.mark.spec("L6")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import pytest
 from django.contrib.sessions.models import Session as LogIn
 from playwright.sync_api import BrowserContext, Route, expect
 
@@ -98,15 +97,9 @@ def test_the_language_can_be_changed_and_a_draft_survives_it(chat: ChatPage) -> 
     expect(chat.section("remembered")).to_contain_text("New")
 
 
-@pytest.mark.parametrize(
-    ("language", "suggestion", "value"), [("zh-CN", "小林", "我叫小林"), ("en-GB", "Alex", "My name is Alex")]
-)
-def test_a_suggestion_is_for_the_reader_to_send(
-    open_chat: Callable[..., ChatPage], language: str, suggestion: str, value: str
-) -> None:
-    chat = open_chat(language=language)
-    chat.placeholder.get_by_role("button", name=suggestion).click()
-    expect(chat.draft).to_have_value(re.compile(value))
+def test_a_suggestion_is_for_the_reader_to_send(chat: ChatPage) -> None:
+    chat.placeholder.get_by_role("button", name="小林").click()
+    expect(chat.draft).to_have_value(re.compile("我叫小林"))
     expect(chat.draft).to_be_focused()
     assert Message.objects.count() == 0
 
@@ -124,35 +117,6 @@ def test_dark_mode_follows_the_system_and_can_be_chosen(open_chat: Callable[...,
     chat.page.locator("#account").click()
     chat.page.get_by_role("button", name="跟随系统").click()
     expect(conversation).to_have_css("background-color", dark)
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_colours_of_text_reach_wcag_aa(open_chat: Callable[..., ChatPage], dark: bool) -> None:
-    """4.5:1 for text (WCAG 2.2, 1.4.3), 3:1 for the outlines of controls (1.4.11)."""
-    chat = open_chat(dark=dark)
-    grounds = ["ground", "surface", "surface-raised", "surface-sunken"]
-    pairs = [(text, ground, 4.5) for text in ("text", "text-soft", "accent-text") for ground in [*grounds, "hover"]]
-    pairs += [("danger", "surface-raised", 4.5), ("danger", "danger-soft", 4.5), ("warning-text", "warning-soft", 4.5)]
-    pairs += [("accent-text", "accent-soft", 4.5), ("on-accent", "accent", 4.5), ("text", "bubble", 4.5)]
-    pairs += [("line-strong", "surface", 3), ("accent", "surface", 3), ("star", "surface", 3)]
-    ratios = chat.page.evaluate(
-        """(pairs) => {
-          const probe = document.body.appendChild(document.createElement("span"));
-          const luminance = (name) => {
-            probe.style.color = `var(--${name})`;
-            const channels = getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255);
-            const [r, g, b] = channels.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-          };
-          return pairs.map(([a, b]) => {
-            const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
-            return (high + 0.05) / (low + 0.05);
-          });
-        }""",
-        pairs,
-    )
-    weak = {f"{a} on {b}": round(r, 2) for (a, b, least), r in zip(pairs, ratios, strict=True) if r < least}
-    assert weak == {}
 
 
 def test_a_phone_has_a_drawer_and_a_sheet(open_chat: Callable[..., ChatPage]) -> None:
@@ -201,14 +165,6 @@ def test_the_page_is_usable_with_the_keyboard(chat: ChatPage) -> None:
     expect(chat.page.locator("#title")).to_have_text("第一行 第二行")
     expect(chat.draft).to_be_focused()
 
-    chat.page.keyboard.press("Tab")  # attach files
-    chat.page.keyboard.press("Tab")
-    chat.page.keyboard.press("Enter")
-    dialog = chat.page.get_by_role("dialog", name="填写表单")
-    expect(dialog).to_be_visible()
-    chat.page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-
 
 def test_enter_in_an_input_method_chooses_a_word_and_sends_nothing(chat: ChatPage) -> None:
     expect(chat.draft).to_be_focused()
@@ -243,31 +199,3 @@ def test_hostile_text_is_text(chat: ChatPage, model: ScriptedModel) -> None:
     assert chat.page.locator("#messages img, #messages script, #details b:text('粗'), #sidebar script").count() == 0
     assert "pwned" not in (chat.page.title().removeprefix(Message.objects.get(role="user").session.title))
     assert not chat.has_sideways_scroll()
-
-
-def test_a_reply_is_set_as_markdown(chat: ChatPage, model: ScriptedModel) -> None:
-    text = (
-        "# 标题\n\n第一段，*斜*、`code`。\n第二行 https://example.org/x。\n\n- 一\n- 二\n  1. 二点一\n\n> 引用\n\n"
-        "```python\nprint('<b>')\n# 不是标题\n```\n\n---\n\n结束 2 * 3 * 4 与 snake_case_name"
-    )
-    model.script(turn_answer(text))
-    shown = chat.say("给我看看")
-    expect(shown.get_by_role("heading")).to_have_text("标题")
-    expect(shown.locator("em")).to_have_text("斜")
-    expect(shown.locator("p code")).to_have_text("code")
-    expect(shown.locator("a")).to_have_attribute("href", "https://example.org/x")
-    expect(shown.locator("> ul > li")).to_have_count(2)
-    expect(shown.locator("ul ol > li")).to_have_text("二点一")
-    expect(shown.locator("blockquote")).to_have_text("引用")
-    expect(shown.locator("pre code")).to_have_text("print('<b>')\n# 不是标题")
-    expect(shown.locator("hr")).to_have_count(1)
-    expect(shown.locator("> p").last).to_have_text("结束 2 * 3 * 4 与 snake_case_name")
-
-
-@pytest.mark.parametrize(("language", "title"), [("zh-CN", "页面不存在"), ("en-GB", "Page not found")])
-def test_an_unknown_address_says_so(new_context: Callable[..., BrowserContext], language: str, title: str) -> None:
-    page = new_context(language=language).new_page()
-    response = page.goto("/nowhere")
-    assert response is not None
-    assert response.status == 404
-    expect(page.get_by_role("heading")).to_have_text(title)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -68,17 +67,3 @@ def test_the_page_weighs_as_the_server_does(chat: ChatPage) -> None:
         return cases.map((used) => splitByWeight(used)[0].map(({ id }) => id));
     }"""
     assert chat.page.evaluate(weigh, [used for _name, used, _weighty in CASES]) == [case[2] for case in CASES]
-
-
-@pytest.mark.parametrize("look", ["zh", "dark", "phone"])
-def test_the_inspector_folds_the_same(open_chat: Callable[..., ChatPage], mei: User, look: str) -> None:
-    chat = open_chat()
-    chat.say("颜色？")
-    fill(mei)
-    options: dict[str, Any] = LOOKS[look]
-    page = open_chat(f"/admin/chat/turn/{Turn.objects.get().pk}/change/", **options).page
-    memories = page.locator(".used > li")
-    expect(memories.filter(visible=True)).to_have_count(1)
-    page.get_by_text(WORDS[options["language"]][1]).click()
-    expect(memories.filter(visible=True)).to_have_count(3)
-    assert list_violations(page) == []

@@ -247,6 +247,20 @@ def test_actions_reach_nothing_that_is_somebody_elses(mei: Person, lin: Person) 
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("label", ["conversations.message", "chat.turn", "memory.change"])
+def test_records_are_neither_added_changed_nor_deleted_by_themselves(
+    mei: Person, root: User, client: Client, label: str
+) -> None:
+    before = dump(mei.user)
+    (row, *_others), url = list_rows(label, mei.user), f"{_ROOT}{label.replace('.', '/')}/"
+    assert client.get(f"{url}add/").status_code == 403
+    assert client.post(f"{url}{row}/change/", {}).status_code == 403
+    assert client.post(f"{url}{row}/delete/", {"post": "yes"}).status_code == 403
+    client.post(url, {"action": "delete_selected", "_selected_action": [row], "post": "yes"})
+    assert dump(mei.user) == before
+
+
+@pytest.mark.long
 def test_who_is_not_logged_in_or_no_longer_active_gets_to_the_log_in_page(mei: Person, client: Client) -> None:
     gone = Client()
     gone.force_login(mei.user)

@@ -22,17 +22,10 @@ from apps.memory.working import record_form, update_working_memory
 from apps.panel import conversations as conversations_admin
 from tests.support.factories import SessionFactory
 
-pytestmark = pytest.mark.long_except(
-    "test_a_session_is_deleted_whole",
-    "test_a_conversation_is_read_as_it_was_held",
-    "test_somebody_elses_conversation_is_none",
-)
-
-
-@pytest.fixture
-def client(db: None, client: Client) -> Client:
-    client.force_login(User.objects.create_superuser(username="staff"))
-    return client
+pytestmark = [
+    pytest.mark.usefixtures("root"),
+    pytest.mark.long_except("test_a_conversation_is_read_as_it_was_held", "test_somebody_elses_conversation_is_none"),
+]
 
 
 @pytest.fixture
@@ -56,23 +49,6 @@ def test_renaming_a_session_overwrites_nothing_that_a_turn_wrote_meanwhile(
     assert client.post(url, {"title": "新"}).status_code == 302
     session = Session.objects.get()
     assert (session.title, session.last_position) == ("新", 2)
-
-
-def test_a_session_is_deleted_whole(client: Client, message: Message) -> None:
-    url = reverse("admin:conversations_session_delete", args=[message.session_id])
-    assert client.post(url, {"post": "yes"}).status_code == 302
-    assert (Session.objects.count(), Message.objects.count()) == (0, 0)
-
-
-def test_a_message_is_neither_changed_nor_deleted_by_itself(client: Client, message: Message) -> None:
-    page = reverse("admin:conversations_message_change", args=[message.id])
-    assert client.get(page).status_code == 200
-    assert client.post(page, {}).status_code == 403
-    delete = reverse("admin:conversations_message_delete", args=[message.id])
-    assert client.post(delete, {"post": "yes"}).status_code == 403
-    selected = {"action": "delete_selected", "_selected_action": [str(message.id)], "post": "yes"}
-    client.post(reverse("admin:conversations_message_changelist"), selected)
-    assert Message.objects.get() == message
 
 
 @pytest.fixture
@@ -152,7 +128,6 @@ def make_long(mei: User, count: int) -> Session:
     return session
 
 
-@pytest.mark.long
 def test_a_long_conversation_opens_at_its_end_and_at_any_message(mei: User, own: Client) -> None:
     short, long = make_long(mei, 50), make_long(mei, 5_000)
     own.get(page_of(short))

@@ -12,17 +12,12 @@ from apps.conversations.sessions import create_session
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.memory.vectors.memories import count_vectors
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
+from tests.panel.conftest import browse
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 SAID = ["我下周要去大理度假", "公司的报销流程很麻烦", "My cat sleeps all day"]
 
-pytestmark = [pytest.mark.spec("M5"), pytest.mark.long]
-
-
-@pytest.fixture
-def client(db: None, client: Client) -> Client:
-    client.force_login(User.objects.create_superuser(username="staff"))
-    return client
+pytestmark = [pytest.mark.spec("M5"), pytest.mark.usefixtures("root"), pytest.mark.long]
 
 
 def say(user: User, *texts: str) -> Session:
@@ -34,12 +29,6 @@ def say(user: User, *texts: str) -> Session:
     ]
     store_embeddings(prepare_embeddings(Message.objects.bulk_create(rows)))
     return session
-
-
-def browse(user: User) -> Client:
-    browser = Client()
-    browser.force_login(user)
-    return browser
 
 
 def test_vectors_are_counted_by_model_and_kind_of_one_person_or_all(client: Client) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
-from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Work
@@ -18,45 +15,24 @@ from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import update_memory
+from tests.panel.conftest import browse
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import MODEL, ScriptedModel, call, call_tools
+from tests.support.scripted_model import ScriptedModel, call, call_tools
 
 pytestmark = [
     pytest.mark.spec("M6"),
-    pytest.mark.long_except(
-        "test_the_phases_of_a_turn_follow_each_other",
-        "test_somebody_elses_turn_is_none_and_a_wrong_id_too",
-    ),
+    pytest.mark.long_except("test_the_phases_of_a_turn_follow_each_other"),
 ]
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    settings.OPENAI_API_KEY = "test"
-    settings.OPENAI_BASE_URL = scripted_model.base_url
-    settings.CHAT_MODEL = MODEL
-    return scripted_model
-
-
-@pytest.fixture
-def browse() -> Callable[[User], Client]:
-    def log_in(user: User) -> Client:
-        browser = Client()
-        browser.force_login(user)
-        return browser
-
-    return log_in
 
 
 def url(reply: str | uuid.UUID) -> str:
     return f"/admin/chat/turn/{reply}/change/"
 
 
-@pytest.mark.long
 def test_a_turn_with_everything_takes_few_queries_and_shows_it(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_max_num_queries: Any
+    alice: ApiClient, model: ScriptedModel, django_assert_max_num_queries: Any
 ) -> None:
     everything = Everything(alice, model)
     update_memory(
@@ -81,10 +57,7 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
         assert word in text, word
 
 
-@pytest.mark.long
-def test_what_was_deleted_shows_as_deleted(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
+def test_what_was_deleted_shows_as_deleted(alice: ApiClient, model: ScriptedModel) -> None:
     everything = Everything(alice, model)
     delete_memories(LONG_TERM, user=alice.user, ids=[everything.memory.id], now=timezone.now())
     text = browse(alice.user).get(url(everything.reply)).content.decode()
@@ -92,11 +65,8 @@ def test_what_was_deleted_shows_as_deleted(
     assert "蓝色" not in text
 
 
-@pytest.mark.long
 @pytest.mark.spec("E3")
-def test_the_mood_of_the_message_before_explains_the_strategy(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
+def test_the_mood_of_the_message_before_explains_the_strategy(alice: ApiClient, model: ScriptedModel) -> None:
     session = alice.new_session()
     emotions = [("sad", 0.9), ("happy", 0.3), ("neutral", 0.9)]
     replies = []
@@ -115,9 +85,7 @@ def test_the_mood_of_the_message_before_explains_the_strategy(
     assert ways == [(None, second), (first, third), (second, None)]
 
 
-def test_the_phases_of_a_turn_follow_each_other(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
+def test_the_phases_of_a_turn_follow_each_other(alice: ApiClient, model: ScriptedModel) -> None:
     reply = alice.say(alice.new_session(), "你好").raise_for_status().json()["assistant_message"]["id"]
     Turn.objects.update(timings={"opening_ms": 20.0, "context_ms": 15.0, "first_token_ms": 40.0, "model_ms": 80.0})
     page = browse(alice.user).get(url(reply)).context["page"]
@@ -130,9 +98,7 @@ def test_the_phases_of_a_turn_follow_each_other(
     assert page["total_ms"] == 100.0
 
 
-def test_what_came_of_the_message_and_what_is_left_to_do(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
+def test_what_came_of_the_message_and_what_is_left_to_do(alice: ApiClient, model: ScriptedModel) -> None:
     model.script(answer(entries=[{"category": "fact", "key": "居住地", "value": "上海"}]))
     turn = alice.say(alice.new_session(), "我住在上海").raise_for_status().json()
     Work.objects.filter(kind="extract").update(state="failed", error="ModelUnavailable")
@@ -144,22 +110,9 @@ def test_what_came_of_the_message_and_what_is_left_to_do(
     assert shown["effects"]["embedded"] == 0
 
 
-@pytest.mark.long
-def test_somebody_elses_turn_is_none_and_a_wrong_id_too(
-    alice: ApiClient, bob: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
-    reply = alice.say(alice.new_session(), "秘密").raise_for_status().json()["assistant_message"]["id"]
-    browser = browse(bob.user)
-    for path in (reply, uuid.uuid4(), "x"):
-        assert browser.get(url(path)).status_code == 404
-    staff = User.objects.create_user("tang", is_staff=True)
-    assert "秘密" in browse(staff).get(url(reply)).content.decode()
-    assert browse(alice.user).post(url(reply), {}).status_code == 403
-
-
 @pytest.mark.spec("L9")
 def test_what_the_message_asked_of_the_memory_is_shown_with_what_became_of_it(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+    alice: ApiClient, model: ScriptedModel
 ) -> None:
     turn = alice.say(alice.new_session(), "Remember that I ski. Forget my spaceship.").raise_for_status().json()
     page = browse(alice.user).get(url(turn["assistant_message"]["id"]))
@@ -172,9 +125,7 @@ def test_what_the_message_asked_of_the_memory_is_shown_with_what_became_of_it(
 
 
 @pytest.mark.spec("L9")
-def test_a_reply_that_no_model_made_has_no_prompt(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
+def test_a_reply_that_no_model_made_has_no_prompt(alice: ApiClient, model: ScriptedModel) -> None:
     turn = alice.say(alice.new_session(), "What do you remember about me?").raise_for_status().json()
     content = browse(alice.user).get(url(turn["assistant_message"]["id"])).content.decode()
     assert content.count("No model was asked") == 2
@@ -183,7 +134,7 @@ def test_a_reply_that_no_model_made_has_no_prompt(
 
 @pytest.mark.spec("T1", "M2")
 def test_tool_calls_are_shown_with_what_they_found(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_max_num_queries: Any
+    alice: ApiClient, model: ScriptedModel, django_assert_max_num_queries: Any
 ) -> None:
     update_settings(user=alice.user, changes={"memory.enable_agentic_search": True})
     found, _action = create_memory(

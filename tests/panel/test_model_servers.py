@@ -12,8 +12,7 @@ from django.urls import reverse
 from apps.accounts.models import User
 from apps.connections.models import ConnectedModel, ModelServer
 from apps.connections.services import read_key
-from apps.core.llm.client import get_chat_model, get_embedder_name
-from apps.memory.models import EmbeddingModel
+from apps.core.llm.client import get_chat_model
 from tests.support.factories import UserFactory
 from tests.support.scripted_model import ScriptedModel, refuse_with, reply_with
 
@@ -49,7 +48,6 @@ def connect(client: Client, model: ScriptedModel, **changes: Any) -> ModelServer
     return ModelServer.objects.get(name=changes.get("name", "Here"))
 
 
-@pytest.mark.long
 def test_nobody_else_may(client: Client) -> None:
     for user in (UserFactory.create(), UserFactory.create(is_staff=True)):
         client.force_login(user)
@@ -57,27 +55,6 @@ def test_nobody_else_may(client: Client) -> None:
             assert client.get(reverse(f"admin:{page}")).status_code == 403
             assert client.post(reverse(f"admin:{page}")).status_code == 403
         assert reverse("admin:models") not in client.get(reverse("admin:settings")).content.decode()
-
-
-def test_the_settings_lead_there(client: Client, admin: User) -> None:
-    assert reverse("admin:models") in client.get(reverse("admin:settings")).content.decode()
-    page = client.get(reverse("admin:models")).content.decode()
-    assert "No model is connected" in page
-    assert "?preset=DeepSeek" in page
-    form = client.get(reverse("admin:models_server"), {"preset": "Ollama"}).content.decode()
-    assert 'value="http://127.0.0.1:11434/v1"' in form
-
-
-def test_a_test_lists_what_there_is_and_stores_nothing(
-    client: Client, admin: User, scripted_model: ScriptedModel
-) -> None:
-    scripted_model.models = ("alpha", "beta")
-    found = client.post(reverse("admin:models_test"), fill(scripted_model, chat=[], name="")).content.decode()
-    assert "It lists 2 models." in found
-    assert 'value="alpha"' in found
-    assert scripted_model.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert KEY not in found
-    assert not ModelServer.objects.exists()
 
 
 def test_a_test_asks_the_chosen_models(client: Client, admin: User, scripted_model: ScriptedModel) -> None:
@@ -89,6 +66,8 @@ def test_a_test_asks_the_chosen_models(client: Client, admin: User, scripted_mod
     assert "does not know this model or URL" in found
     assert 'value="scripted" checked' in found
     assert len(scripted_model.embedding_requests) == 1
+    assert KEY not in found
+    assert not ModelServer.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -160,24 +139,6 @@ def test_nothing_is_connected_by_halves(client: Client, admin: User, scripted_mo
     again = client.post(reverse("admin:models_server"), fill(scripted_model))
     assert again.status_code == 400
     assert "Another server has this name." in again.content.decode()
-
-
-@pytest.mark.spec("V2")
-def test_another_embedding_model_is_built_beside_the_one_in_use(
-    client: Client, admin: User, scripted_model: ScriptedModel
-) -> None:
-    EmbeddingModel.objects.create(name="local/use-m3-512", state="active")
-    server = connect(client, scripted_model, embedding="embedder")
-    assert get_embedder_name() == "embedder"
-    states = dict(EmbeddingModel.objects.values_list("name", "state"))
-    assert states == {"local/use-m3-512": "active", "embedder": "building"}
-    refused = client.post(reverse("admin:models_remove"), {"server": server.pk}, follow=True).content.decode()
-    assert "Choose another embedding model first." in refused
-    # Back again
-    client.post(reverse("admin:models_default"), {"kind": "embedding", "model": ""})
-    assert get_embedder_name() == "local/use-m3-512"
-    states = dict(EmbeddingModel.objects.values_list("name", "state"))
-    assert states == {"local/use-m3-512": "active", "embedder": "retired"}
 
 
 def test_the_default_changes_and_a_removed_server_leaves_the_environments(

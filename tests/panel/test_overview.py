@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
 from apps.memory.contexts import create_context
@@ -29,17 +25,8 @@ from tests.support.factories import LongTermMemoryFactory, UserFactory
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("M5", "M6"),
-    pytest.mark.long_except(
-        "test_a_newcomer_is_told_what_to_do",
-    ),
+    pytest.mark.long_except("test_a_newcomer_is_told_what_to_do"),
 ]
-
-
-@pytest.fixture
-def mei(client: Client) -> User:
-    user = UserFactory.create(username="mei")
-    client.force_login(user)
-    return user
 
 
 def make_turns(user: User, *, number: int, memories: list[LongTermMemory], days_ago: int = 0, **fields: Any) -> None:
@@ -108,18 +95,6 @@ def test_memories_are_counted_by_category_and_status(client: Client, mei: User) 
     listed = client.get(context["stacks"][0]["parts"][0]["link"], follow=True).content.decode()
     shown_there = {memory.pk for memory in LongTermMemory.objects.all() if str(memory.pk) in listed}
     assert shown_there == {waiting.pk}
-
-
-def test_growth_is_counted_by_days_of_the_persons_own_time_zone(client: Client, mei: User) -> None:
-    update_settings(user=mei, changes={"memory.timezone": "Pacific/Kiritimati"})  # 14 hours ahead
-    memory = LongTermMemoryFactory.create(user=mei)
-    today = look(client)["charts"][0].days[-1]
-    # Half past midnight there is still the morning of the day before in UTC.
-    there = timezone.now().astimezone(ZoneInfo("Pacific/Kiritimati")).replace(hour=0, minute=30)
-    LongTermMemory.objects.filter(pk=memory.pk).update(created_at=there)
-    growth = chart(look(client), "New memories")
-    assert there.date() == today == growth.days[-1]
-    assert (len(growth.days), growth.series[0][2][-1], growth.totals[0][1]) == (30, 1, 1)
 
 
 def test_use_emotions_and_latency_come_from_the_turns_of_the_period(client: Client, mei: User) -> None:
@@ -252,27 +227,3 @@ def test_only_what_can_be_undone_offers_it(client: Client, mei: User) -> None:
         one.change.object_id for one in page.context["changed"] if f'"operations": "{one.change.operation}"' in buttons
     ]
     assert (len(page.context["changed"]), offered) == (2, [kept.id])
-
-
-@pytest.mark.long
-def test_the_number_of_queries_is_the_same_for_every_size(client: Client, mei: User) -> None:
-    def count() -> int:
-        with CaptureQueriesContext(connection) as queries:
-            look(client)
-        return len(queries)
-
-    def live(number: int) -> None:
-        for key in range(number):
-            for value in ("a", "b"):
-                create_memory(user=mei, category="fact", key=f"key {key}", value=value, now=timezone.now())
-        pending = LongTermMemoryFactory.create_batch(number, user=mei)
-        LongTermMemory.objects.filter(pk__in=[memory.pk for memory in pending]).update(status="pending")
-        ProfileProposal.objects.create(user=mei, section="reply_style", text="Short answers.")
-        make_turns(mei, number=number, memories=LongTermMemoryFactory.create_batch(number, user=mei))
-        message = Message.objects.create(session=Session.objects.create(user=mei), user=mei, role="user", position=1)
-        Work.objects.create(user=mei, session=message.session, message=message, kind="embed", state="failed", error="x")
-
-    live(1)
-    few = count()
-    live(7)
-    assert count() == few <= 20

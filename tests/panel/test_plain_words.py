@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -15,21 +14,13 @@ from apps.panel.owned import StaffAdmin
 from tests.panel.test_access import _page_of, list_addresses, list_rows, make_person
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import MODEL, ScriptedModel
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M1", "M6")]
 
 JSON = re.compile(r"""[\[{]\s*["'][^"']*["']\s*[:,\]]|\[\s*\]|\{\s*\}|["']\s*:\s*[\[{"'\d]""")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 SEEN_OF_EACH = 6
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    settings.OPENAI_API_KEY = "test"
-    settings.OPENAI_BASE_URL = scripted_model.base_url
-    settings.CHAT_MODEL = MODEL
-    return scripted_model
 
 
 def read(page: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,14 +21,12 @@ from apps.memory.models import LongTermMemory
 from apps.memory.recall.features import EARLIER, FEATURES
 from apps.memory.working import count_turn, update_working_memory
 from apps.panel.playground import Outcome
+from tests.panel.conftest import toast
 
 pytestmark = [
     pytest.mark.spec("M6"),
     pytest.mark.django_db,
-    pytest.mark.long_except(
-        "test_what_is_recalled_and_every_part_of_every_score",
-        "test_nothing_counts_as_use_and_nothing_is_written",
-    ),
+    pytest.mark.long,
 ]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -72,7 +69,6 @@ def try_message(client: Client, message: str, **form: Any) -> Any:
     return response
 
 
-@pytest.mark.long
 def test_what_is_recalled_and_every_part_of_every_score(mei: User, browser: Client) -> None:
     assert browser.get(reverse("admin:playground")).status_code == 200
     page = try_message(browser, "我喜欢的颜色是什么")
@@ -102,30 +98,10 @@ def test_what_is_recalled_and_every_part_of_every_score(mei: User, browser: Clie
     assert "蓝色" in column["tried"].layer
 
 
-@pytest.mark.spec("A4")
-def test_every_part_of_the_score_of_an_atomic_memory(mei: User, browser: Client) -> None:
-    page = try_message(browser, "我喜欢的颜色是什么")
-    (column,) = page.context["columns"]
-    (bicycle,) = column["atomic"]  # without vectors, what shares no word cannot be compared
-    assert (bicycle.rank, bicycle.outcome) == (1, Outcome.USED)
-    assert sum(part.points for part in bicycle.parts) == pytest.approx(bicycle.score)
-    assert all(part.points for part in bicycle.parts)
-    assert [part.width > 0 for part in bicycle.parts] == [part.points > 0 for part in bicycle.parts]
-    assert sum(part.width for part in bicycle.parts) == pytest.approx(100)
-    assert [component.name for component in page.context["atomic_components"]] == [
-        "words",
-        "words_in_session",
-    ]  # of one memory alone, its length says nothing
-    measures = {component.field: value for component, value in bicycle.measures}
-    assert measures["keyword_score"] > measures["semantic_score"] == 0
-    assert f"Words (BM25): {measures['keyword_score']:.3f}" in page.text
-
-
 def test_every_part_has_its_words() -> None:
     assert [component.name for component in ATOMIC_PARTS] == [*FEATURES, *EARLIER]
 
 
-@pytest.mark.long
 @pytest.mark.spec("L4")
 def test_nothing_counts_as_use_and_nothing_is_written(mei: User, browser: Client) -> None:
     before = list(LongTermMemory.objects.order_by("id").values_list("access_count", "last_accessed", "updated_at"))
@@ -172,10 +148,7 @@ def test_settings_out_of_range_are_told_at_their_control(mei: User, browser: Cli
 def test_saving_is_a_step_of_its_own(mei: User, browser: Client) -> None:
     form = {"message": "颜色", "retrieval_limit": "2", "recency_half_life_days": "7.0", "weight_recency": "0.5"}
     page = browser.post(reverse("admin:playground_save"), form)
-    assert (
-        json.loads(page.headers["HX-Trigger"])["panel:toast"]["text"]
-        == "Saved. The settings apply from the next message."
-    )
+    assert toast(page)["text"] == "Saved. The settings apply from the next message."
     assert len(page.context["columns"]) == 1
     saved = get_settings(mei)
     assert (saved.retrieval_limit, saved.score_weights.recency, saved.score_weights.keyword) == (2, 0.5, 0.4)
@@ -184,7 +157,7 @@ def test_saving_is_a_step_of_its_own(mei: User, browser: Client) -> None:
         (mei.pk, "memory.score_weights"),
     }
     again = browser.post(reverse("admin:playground_save"), form)
-    assert json.loads(again.headers["HX-Trigger"])["panel:toast"]["text"] == "Nothing to save."
+    assert toast(again)["text"] == "Nothing to save."
 
 
 def test_the_session_gives_the_topic_and_another_can_be_tried(mei: User, browser: Client) -> None:
@@ -203,7 +176,6 @@ def test_the_session_gives_the_topic_and_another_can_be_tried(mei: User, browser
     assert page.context["last"].layer == context.layers[3].content
 
 
-@pytest.mark.long
 def test_what_the_token_budget_cuts_and_a_temporary_session(mei: User, browser: Client) -> None:
     create_memory(user=mei, category="preference", key="颜色说明", value="很长" * 1_500, now=NOW)
     page = try_message(browser, "颜色，喜欢", token_budget="1000")

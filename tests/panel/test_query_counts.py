@@ -1,4 +1,4 @@
-"""However many rows there are, a list of the panel takes the same number of queries, and at most twenty."""
+"""However many rows there are, a list or an overview takes the same number of queries, and at most twenty."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from tests.contracts.world import build_world
 from tests.support.http_server import ApiClient, HttpServer
 
 MOST_QUERIES = 20
+GATHERING = ("index", "review", "memories_changelist", "timeline", "embeddings")
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("M1", "M5"), pytest.mark.long]
 
 
 def count_queries(browser: Client) -> dict[str, int]:
-    """Ask for the list of every table; return the number of queries of each that is a list."""
+    """Ask for the list of every table, and for pages that gather; return how many queries each takes."""
     found = {}
-    for model in admin.site._registry:
-        address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    lists = [f"{model._meta.app_label}_{model._meta.model_name}_changelist" for model in admin.site._registry]
+    for address in (reverse(f"admin:{name}") for name in [*lists, *GATHERING]):
         with CaptureQueriesContext(connection) as captured:
             response = browser.get(address)
         if response.status_code == 200:

@@ -13,7 +13,6 @@ from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings, list_setting_values
 from apps.accounts.services.people import update_settings
 from apps.accounts.types import MemorySettings
-from apps.core.version import VERSION
 from apps.panel.settings import EMPTY, GROUPS, LABELS, list_controls
 from tests.support.factories import UserFactory
 
@@ -26,13 +25,6 @@ pytestmark = [
         "test_staff_change_somebodys_and_nobody_else_does",
     ),
 ]
-
-
-@pytest.fixture
-def mei(client: Client) -> User:
-    user = UserFactory.create(username="mei")
-    client.force_login(user)
-    return user
 
 
 def make_staff(*, may_change_global: bool) -> User:
@@ -123,12 +115,8 @@ def test_what_is_changed_is_stored_and_nothing_else(client: Client, mei: User) -
     ("name", "value", "rule"),
     [
         ("rag_top_n", "51", "Enter a whole number from 1 to 50."),
-        ("rag_top_n", "many", "Enter a whole number from 1 to 50."),
-        ("rag_top_n", "", "Enter a whole number from 1 to 50."),
         ("rag_top_n", "2.5", "Enter a whole number from 1 to 50."),
         ("recency_half_life_days", "nan", "Enter a number from 0.01 to 3650."),
-        ("confidence_floor", "1.5", "Enter a number from 0 to 1."),
-        ("auto_accept_confidence", "-1", "Enter a number from 0 to 1."),
         ("timezone", "Mars/Olympus", "Must be a time zone name, such as Asia/Shanghai."),
     ],
 )
@@ -175,8 +163,3 @@ def test_staff_change_somebodys_and_nobody_else_does(client: Client, mei: User) 
     client.force_login(make_staff(may_change_global=False))
     save(client, fill(lin, rag_top_n="11"), user=lin.pk)
     assert get_settings(lin).rag_top_n == 11
-
-
-def test_the_page_says_which_version_runs(client: Client) -> None:
-    client.force_login(UserFactory.create())
-    assert f"Jiyi 记忆 {VERSION}" in client.get(reverse("admin:settings")).content.decode()

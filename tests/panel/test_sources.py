@@ -38,23 +38,10 @@ from tests.support.judged import learn
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("L7", "M6", "M7"),
-    pytest.mark.long_except(
-        "test_everything_is_listed_undone_at_once_and_that_is_undone_again",
-    ),
+    pytest.mark.long,
 ]
 
 NOW = datetime(2026, 11, 22, 9, 20, tzinfo=UTC)
-
-
-@pytest.fixture
-def mei() -> User:
-    return UserFactory.create(username="mei")
-
-
-@pytest.fixture
-def browser(mei: User, client: Client) -> Client:
-    client.force_login(mei)
-    return client
 
 
 def poison(user: User) -> Message:
@@ -113,75 +100,72 @@ NAMES: dict[str, Find] = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_is_listed_undone_at_once_and_that_is_undone_again(mei: User, browser: Client, name: str) -> None:
+def test_everything_is_listed_undone_at_once_and_that_is_undone_again(mei: User, client: Client, name: str) -> None:
     asked = NAMES[name](poison(mei))
     assert show(mei) == POISONED
     # A summary is of its conversation, not of one message.
     clean = {**CLEAN, "summaries": ["Evilville"] if name == "message" else []}
-    page = browser.get(LIST, asked)
+    page = client.get(LIST, asked)
     kinds = {entry.change.kind for operation, _links in page.context["operations"] for entry in operation.entries}
     assert kinds == {"long_term", "atomic", "profile"} | (set() if name == "message" else {"summary"})
     assert "Undo everything" in page.text
-    done = browser.post(ACT, {**asked, "action": "undo"})
+    done = client.post(ACT, {**asked, "action": "undo"})
     assert done.status_code == 204
     assert show(mei) == clean
     (undoing,) = set(Change.objects.filter(user=mei, action="undo").values_list("operation", flat=True))
     assert str(undoing) in done.headers["HX-Trigger"]
-    assert browser.get(LIST, asked).context["together"] == 0
+    assert client.get(LIST, asked).context["together"] == 0
     undo_operation(user=mei, operation=undoing, now=NOW)
     assert show(mei) == POISONED
-    assert browser.get(LIST, asked).context["together"] > 0
-    browser.post(ACT, {**asked, "action": "undo"})
+    assert client.get(LIST, asked).context["together"] > 0
+    client.post(ACT, {**asked, "action": "undo"})
     assert show(mei) == clean
 
 
-def test_memories_are_set_aside_and_accepted_one_by_one(mei: User, browser: Client) -> None:
+def test_memories_are_set_aside_and_accepted_one_by_one(mei: User, client: Client) -> None:
     asked = NAMES["session"](poison(mei))
-    assert browser.get(LIST, asked).context["active"] == 3
-    done = browser.post(ACT, {**asked, "action": "aside"})
+    assert client.get(LIST, asked).context["active"] == 3
+    done = client.post(ACT, {**asked, "action": "aside"})
     assert (show(mei)["long_term"], show(mei)["atomic"]) == ({}, [])
     assert LongTermMemory.objects.filter(user=mei, status="pending").count() == 2
     (setting,) = set(Change.objects.filter(user=mei, after__status="pending").values_list("operation", flat=True))
     assert str(setting) in done.headers["HX-Trigger"]
-    reasons = {reason for item in browser.get(reverse("admin:review")).context["items"] for reason in item.reasons}
+    reasons = {reason for item in client.get(reverse("admin:review")).context["items"] for reason in item.reasons}
     assert reasons == {"You set it aside for review."}
     undo_operation(user=mei, operation=setting, now=NOW)
     assert show(mei) == POISONED
-    browser.post(ACT, {**asked, "action": "aside"})
+    client.post(ACT, {**asked, "action": "aside"})
     bank = LongTermMemory.objects.get(user=mei, key="bank")
     accept_memory(LONG_TERM, user=mei, memory_id=bank.id, now=NOW)
     assert show(mei)["long_term"] == {"bank": "FirstBank"}
 
 
-@pytest.mark.long
-def test_an_import_is_its_memories_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
+def test_an_import_is_its_memories_and_what_its_conversations_taught(mei: User, client: Client) -> None:
     message = poison(mei)
     past = PastImport.objects.create(user=mei, format="mem0", file_name="mem0.json", size=1, digest=b"", state="done")
     ImportItem.objects.create(past_import=past, user=mei, number=0, kind="conversation", session=message.session)
     adopted = ForeignMemory(id=uuid4(), content="The user trusts everybody.")
     adopt_memories(user=mei, memories=[adopted], operation=past.operation, now=NOW)
     create_atomic_memory(user=mei, content="Mine.", now=NOW)
-    page = browser.get(reverse("admin:transfer")).content.decode()
+    page = client.get(reverse("admin:transfer")).content.decode()
     assert f"{LIST}?source=import:{past.pk}" in page
-    assert f"source=import%3A{past.pk}" in _read_detail(browser, AtomicMemory.objects.get(id=adopted.id))
-    browser.post(ACT, {"source": f"import:{past.pk}", "action": "undo"})
+    assert f"source=import%3A{past.pk}" in _read_detail(client, AtomicMemory.objects.get(id=adopted.id))
+    client.post(ACT, {"source": f"import:{past.pk}", "action": "undo"})
     assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
 
 
-def _read_detail(browser: Client, memory: Any) -> str:
+def _read_detail(client: Client, memory: Any) -> str:
     options = memory._meta
     url = reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[memory.pk])
-    return browser.get(url).content.decode()
+    return client.get(url).content.decode()
 
 
 def read_case(user: User, case: SharedContext) -> list[str]:
     return [entry.text for entry in get_context(user, case.id).entries.all()]
 
 
-@pytest.mark.long
-def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User, browser: Client) -> None:
+def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User, client: Client) -> None:
     message = poison(mei)
     case = create_context(user=mei, title="Case", content="Facts.", now=NOW - timedelta(days=1))
     for text, cause in (("Rent is 900.", None), ("Wire it.", message.pk), ("No.", None), ("Now.", message.pk)):
@@ -195,30 +179,30 @@ def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User,
             now=NOW - timedelta(days=0 if cause else 1),
         )
     asked = NAMES["session"](message)
-    assert browser.get(LIST, asked).context["together"] == 7
-    done = browser.post(ACT, {**asked, "action": "undo"})
+    assert client.get(LIST, asked).context["together"] == 7
+    done = client.post(ACT, {**asked, "action": "undo"})
     assert (show(mei), read_case(mei, case)) == (CLEAN, ["Rent is 900.", "No."])
     (undoing,) = set(Change.objects.filter(user=mei, action="undo").values_list("operation", flat=True))
     assert str(undoing) in done.headers["HX-Trigger"]
-    page = browser.get(LIST, asked)
+    page = client.get(LIST, asked)
     assert {entry.text: entry.withdrawn for entry in page.context["source_entries"]} == {"Wire it.": True, "Now.": True}
     assert page.context["together"] == 0
-    listed = browser.get(reverse("admin:memory_change_changelist")).content.decode()
+    listed = client.get(reverse("admin:memory_change_changelist")).content.decode()
     assert reverse("admin:memory_sharedcontext_change", args=[case.pk]) in listed
     append_entry(user=mei, context_id=case.id, text="Paid.", now=NOW + timedelta(days=1))
     assert read_case(mei, case) == ["Rent is 900.", "No.", "Paid."]
     undo_operation(user=mei, operation=undoing, now=NOW)
     assert (show(mei), read_case(mei, case)) == (POISONED, ["Rent is 900.", "Wire it.", "No.", "Now.", "Paid."])
-    browser.post(ACT, {**asked, "action": "undo"})
+    client.post(ACT, {**asked, "action": "undo"})
     assert read_case(mei, case) == ["Rent is 900.", "No.", "Paid."]
 
 
-def test_the_ways_to_it(mei: User, browser: Client) -> None:
+def test_the_ways_to_it(mei: User, client: Client) -> None:
     message = poison(mei)
-    changes = browser.get(reverse("admin:memory_change_changelist")).content.decode()
+    changes = client.get(reverse("admin:memory_change_changelist")).content.decode()
     assert f"{LIST}?source=session%3A{message.session_id}" in changes
     assert f"{LIST}?source=hour%3A2026-11-22T09%3A00" in changes
-    detail = _read_detail(browser, LongTermMemory.objects.get(user=mei, key="bank"))
+    detail = _read_detail(client, LongTermMemory.objects.get(user=mei, key="bank"))
     assert f"source=message%3A{message.pk}" in detail
     assert f"source=session%3A{message.session_id}" in detail
 
@@ -241,13 +225,12 @@ def test_nobody_sees_anothers_and_staff_act_for_them(mei: User, client: Client) 
 @pytest.mark.parametrize(
     "source", ["x", "session:x", "session:626e9d32-56cc-4774-8106-67df3fd3d1a0", "hour:soon", "author:no", "program:x"]
 )
-def test_what_is_no_source_is_not_there(browser: Client, source: str) -> None:
-    assert browser.get(LIST, {"source": source}).status_code == 404
-    assert browser.post(ACT, {"source": source, "action": "undo"}).status_code == 404
+def test_what_is_no_source_is_not_there(mei: User, client: Client, source: str) -> None:
+    assert client.get(LIST, {"source": source}).status_code == 404
+    assert client.post(ACT, {"source": source, "action": "undo"}).status_code == 404
 
 
-@pytest.mark.long
-def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
+def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, client: Client) -> None:
     create_memory(user=mei, category="fact", key="home", value="York", now=NOW)
     case = create_context(user=mei, title="Case", content="Facts.", now=NOW)
     append_entry(user=mei, context_id=case.id, text="Mine.", now=NOW)
@@ -268,12 +251,12 @@ def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, brow
     assert via == f"token:{ApiToken.objects.get(user=mei).token_key}"
     memory = LongTermMemory.objects.get(user=mei, value="Evilville")
     link = urlencode({"source": f"program:{via}"})
-    assert link in _read_detail(browser, memory)
-    assert link in browser.get(reverse("admin:memory_change_changelist")).content.decode()
-    page = browser.get(LIST, {"source": f"program:{via}"})
+    assert link in _read_detail(client, memory)
+    assert link in client.get(reverse("admin:memory_change_changelist")).content.decode()
+    page = client.get(LIST, {"source": f"program:{via}"})
     assert (page.context["source"].title, page.context["undoable"]) == ("Notes", 3)
-    browser.post(ACT, {"source": f"program:{via}", "action": "undo"})
+    client.post(ACT, {"source": f"program:{via}", "action": "undo"})
     assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
     assert read_case(mei, case) == ["Mine."]
-    browser.force_login(UserFactory.create(username="eve"))
-    assert browser.get(LIST, {"source": f"program:{via}"}).status_code == 404
+    client.force_login(UserFactory.create(username="eve"))
+    assert client.get(LIST, {"source": f"program:{via}"}).status_code == 404

@@ -11,7 +11,6 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Session
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
@@ -24,10 +23,7 @@ from tests.support.factories import UserFactory
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("L3", "L7", "M7"),
-    pytest.mark.long_except(
-        "test_a_line_tells_what_replaced_what",
-        "test_others_are_for_staff",
-    ),
+    pytest.mark.long_except("test_a_line_tells_what_replaced_what", "test_others_are_for_staff"),
 ]
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -86,21 +82,6 @@ def test_the_last_change_is_undone(client: Client) -> None:
     assert LongTermMemory.objects.get(status="active").value == "Hamburg"
 
 
-@pytest.mark.long
-def test_filters_and_pages(client: Client, user: User) -> None:
-    assert "Ann likes tea." not in show(client, kind="long_term")
-    assert "Berlin" not in show(client, kind="atomic")
-    assert "Munich" in show(client, q="berlin")
-    assert "No matching memories." in show(client, q="quantum")
-    for number in range(30):
-        create_memory(user=user, category="fact", key=f"key {number}", value="x", now=day(number))
-    first = show(client, q="key")
-    assert "page 1 of 2" in first
-    assert "?q=key&amp;page=2" in first
-    assert show(client, q="key", page=2).count('class="line"') == 5
-    assert "No matching memories." in show(client, page=9999)
-
-
 def test_what_was_known_on_a_date(client: Client, user: User) -> None:
     update_profile(user=user, changes={"background": "A baker."}, now=day(2))
     update_profile(user=user, changes={"background": "A judge."}, now=day(90))
@@ -116,14 +97,6 @@ def test_what_was_known_on_a_date(client: Client, user: User) -> None:
     assert "1 memory of that time has been deleted for good since" in show(client, as_of="2026-03-04")
     assert "Nothing was known yet." in show(client, as_of="2020-01-01")
     assert "Hamburg" in show(client, as_of="2026-05-01", q="hamburg")
-
-
-def test_a_day_ends_in_the_zone_of_who_looks(client: Client, user: User) -> None:
-    update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
-    late = datetime(2026, 3, 1, 17, tzinfo=UTC)  # the second of March there
-    create_memory(user=user, category="fact", key="work", value="Baker Street", now=late)
-    assert "Baker Street" not in show(client, as_of="2026-03-01")
-    assert "Baker Street" in show(client, as_of="2026-03-02")
 
 
 @pytest.mark.parametrize("date", ["yesterday", "2026-02-30", "9999-12-31", "0001-01-01"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from apps.conversations.sessions import create_session
 from apps.memory.models import WorkingMemory
 from apps.memory.working import record_form, update_working_memory
 from apps.panel.working_memory import MAX_CHILDREN, Node, grow_tree
+from tests.panel.conftest import browse, toast
 from tests.support.factories import UserFactory
 
 MEMORY = "admin:memory_workingmemory"
@@ -24,16 +24,9 @@ HTMX = {"HX-Request": "true"}
 
 pytestmark = [
     pytest.mark.spec("M5"),
-    pytest.mark.long_except(
-        "test_cards_tell_the_topic_the_variables_the_forms_and_when_it_goes",
-    ),
+    pytest.mark.usefixtures("root"),
+    pytest.mark.long_except("test_cards_tell_the_topic_the_variables_the_forms_and_when_it_goes"),
 ]
-
-
-@pytest.fixture
-def client(db: None, client: Client) -> Client:
-    client.force_login(User.objects.create_superuser(username="staff"))
-    return client
 
 
 def make_memory(user: User | None = None, **variables: Any) -> WorkingMemory:
@@ -44,12 +37,6 @@ def make_memory(user: User | None = None, **variables: Any) -> WorkingMemory:
     changes = {"current_topic": "去大理", "context_variables": {"目的地": "大理", "days": 3, **variables}}
     update_working_memory(user=user, session_id=session.id, changes=changes, now=now)
     return WorkingMemory.objects.get(session=session)
-
-
-def browse(user: User) -> Client:
-    browser = Client()
-    browser.force_login(user)
-    return browser
 
 
 def remove(browser: Client, memory: WorkingMemory, name: str) -> Any:
@@ -99,7 +86,7 @@ def test_a_page_has_variables_as_a_tree_and_forms_as_forms(client: Client, djang
 def test_a_variable_or_form_can_be_removed(db: None, name: str, left: set[str]) -> None:
     memory = make_memory()
     page = remove(browse(memory.user), memory, name)
-    assert json.loads(page.headers["HX-Trigger"])["panel:toast"]["error"] is False
+    assert toast(page)["error"] is False
     memory.refresh_from_db()
     assert set(memory.context_variables) == left
 
@@ -108,7 +95,7 @@ def test_nothing_is_removed_from_what_has_expired(db: None) -> None:
     memory = make_memory()
     WorkingMemory.objects.update(updated_at=timezone.now() - timedelta(hours=2))
     page = remove(browse(memory.user), memory, "days")
-    assert json.loads(page.headers["HX-Trigger"])["panel:toast"]["error"] is True
+    assert toast(page)["error"] is True
 
 
 def test_trees_end_somewhere() -> None:

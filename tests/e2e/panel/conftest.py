@@ -29,6 +29,9 @@ _FIND_VIOLATIONS = """async ({ without, ...options }) => {
 }"""
 _FIND_SIDEWAYS_SCROLL = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
 
+OpenPanel = Callable[..., Page]
+Inspect = Callable[..., None]
+
 # Options of `open_panel`.
 LOOKS = {
     "zh": {"language": "zh-CN"},
@@ -53,7 +56,7 @@ def staff(http_server: HttpServer) -> User:
 
 
 @pytest.fixture
-def open_panel(new_context: Callable[..., BrowserContext], http_server: HttpServer) -> Callable[..., Page]:
+def open_panel(new_context: Callable[..., BrowserContext], http_server: HttpServer) -> OpenPanel:
     """Open a page of the panel: ``open_panel(user, "/admin/", **options of new_context)``."""
 
     def open_page(user: User, path: str = "/admin/", **options: Any) -> Page:
@@ -73,7 +76,7 @@ def open_panel(new_context: Callable[..., BrowserContext], http_server: HttpServ
 
 
 @pytest.fixture
-def inspect(request: pytest.FixtureRequest) -> Callable[..., None]:
+def inspect(request: pytest.FixtureRequest) -> Inspect:
     """Hold a page to what every page is held to: no serious violation of WCAG A and AA, and nothing wider than the
     window. ``inspect(page, "name")`` keeps its picture with ``--screenshot=on``; `without`: what was looked at on
     another page."""

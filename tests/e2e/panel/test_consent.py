@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.doors.models import ConnectedApp
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.support.http_server import HttpServer
 from tests.support.oauth import App
 
@@ -65,23 +66,17 @@ def app(http_server: HttpServer, callback: Callback) -> Iterator[App]:
 
 
 def test_a_person_lets_an_application_in_and_out_again(
-    app: App,
-    callback: Callback,
-    open_panel: Callable[..., Page],
-    inspect: Callable[..., None],
-    mei: User,
-    look: dict[str, Any],
+    app: App, callback: Callback, open_panel: OpenPanel, inspect: Inspect, mei: User, look: dict[str, Any]
 ) -> None:
     page = open_panel(mei, app.authorization(redirect_uri=callback.address), **look)
-    chinese = look["language"] == "zh-CN"
     expect(page.get_by_role("heading")).to_contain_text("Claude Code")
     expect(page.locator(".consent-target")).to_contain_text(f"localhost:{callback.server_port}")
     inspect(page, "consent")
     page.get_by_role("radio").first.focus()
     page.keyboard.press("ArrowDown")  # the second choice: read only
-    expect(page.get_by_role("radio", name="只读" if chinese else "Read only")).to_be_checked()
+    expect(page.get_by_role("radio").nth(1)).to_be_checked()
     inspect(page, "consent-read-only")
-    page.get_by_role("button", name="允许" if chinese else "Allow").click()
+    page.get_by_role("button", name=re.compile("允许|Allow")).click()
     expect(page.get_by_text("connected")).to_be_visible()
     (address,) = callback.received
     code = re.search(r"code=([^&]+)", address)
@@ -94,16 +89,3 @@ def test_a_person_lets_an_application_in_and_out_again(
     ).to_be_visible()
     inspect(page, "connected")
     ConnectedApp.objects.get()
-
-
-def test_cancelling_and_errors(
-    app: App, callback: Callback, open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
-    page = open_panel(mei, app.authorization(redirect_uri=callback.address), language="en-US")
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("connected")).to_be_visible()
-    assert "error=access_denied" in callback.received[0]
-    page.goto(app.authorization(client_id="nobody"))
-    expect(page.get_by_role("heading", name="This request cannot be answered")).to_be_visible()
-    inspect(page, "error")
-    assert not ConnectedApp.objects.exists()

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.memory.models import LongTermMemory
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = pytest.mark.spec("R3", "M7")
 
 
 @pytest.mark.journey
-def test_somebody_erases_everything_of_theirs(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
-) -> None:
+def test_somebody_erases_everything_of_theirs(open_panel: OpenPanel, inspect: Inspect, mei: User, staff: User) -> None:
     LongTermMemoryFactory.create_batch(3, user=mei)
     LongTermMemoryFactory.create(user=staff)
     page = open_panel(mei, "/admin/erasure/")
@@ -38,21 +35,3 @@ def test_somebody_erases_everything_of_theirs(
     assert (said["user"], said["verified"], said["deleted"]["long_term_memory"]) == (mei.pk, True, 3)
     assert LongTermMemory.objects.get().user == staff
     inspect(page, "receipt")
-
-
-@pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
-def test_a_superuser_deletes_a_person(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
-) -> None:
-    LongTermMemoryFactory.create_batch(3, user=mei)
-    page = open_panel(User.objects.create_superuser("root"), f"/admin/accounts/user/{mei.pk}/change/", **look)
-    inspect(page, "account")
-    page.locator(".user-links__delete").click()
-    button = page.locator(".erasure__danger button")
-    expect(button).to_be_disabled()
-    inspect(page, "before")
-    page.locator("#confirm").fill("mei")
-    button.click()
-    expect(page.locator(".erasure__receipt")).to_be_visible()
-    inspect(page, "receipt")
-    assert not User.objects.filter(username="mei").exists()

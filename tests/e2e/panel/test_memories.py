@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 
 LIST = "/admin/memories/"
 HARM = "<script>window.harmed = 1</script> {{ 7*7 }} ]]> \u202ereversed"
@@ -32,11 +32,10 @@ def fill(user: User) -> None:
     remember(user, HARM, HARM)
 
 
-@pytest.mark.long
 @pytest.mark.spec("M1")
 @pytest.mark.parametrize("look", ["zh", "en", "dark", "phone"], indirect=True)
 def test_the_list_as_cards_and_as_table(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
+    open_panel: OpenPanel, inspect: Inspect, mei: User, look: dict[str, Any]
 ) -> None:
     fill(mei)
     page = open_panel(mei, LIST, **look)
@@ -53,9 +52,7 @@ def test_the_list_as_cards_and_as_table(
 
 @pytest.mark.journey
 @pytest.mark.spec("M3", "L7")
-def test_editing_in_place_with_the_keyboard_and_undoing(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
+def test_editing_in_place_with_the_keyboard_and_undoing(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     memory = remember(mei, "allergies", "peanuts")
     page = open_panel(mei, LIST, language="en-US")
     row = page.locator(f"#memory-{memory.id}")
@@ -84,9 +81,7 @@ def test_editing_in_place_with_the_keyboard_and_undoing(
 
 
 @pytest.mark.spec("M3")
-def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(
-    open_panel: Callable[..., Page], mei: User
-) -> None:
+def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(open_panel: OpenPanel, mei: User) -> None:
     memory = remember(mei, "allergies", "peanuts")
     page = open_panel(mei, LIST, language="en-US")
     page.evaluate("""() => {
@@ -113,9 +108,8 @@ def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(
     expect(row.get_by_label("Value")).to_have_value("peanuts and mango")
 
 
-@pytest.mark.long
 @pytest.mark.spec("M1", "M3")
-def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: Callable[..., Page], mei: User) -> None:
+def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: OpenPanel, mei: User) -> None:
     tea = remember(mei, "tea", "green")
     page = open_panel(mei, LIST, language="en-US")
     remember(mei, "cat", "Mochi")
@@ -132,9 +126,7 @@ def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: 
 
 
 @pytest.mark.spec("M3")
-def test_adding_selecting_deleting_and_clearing(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
+def test_adding_selecting_deleting_and_clearing(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     remember(mei, "code word", "xylophone")
     remember(mei, "instrument", "xylophone")
     page = open_panel(mei, LIST, language="zh-CN")
@@ -164,7 +156,7 @@ def test_adding_selecting_deleting_and_clearing(
 
 
 @pytest.mark.spec("M1")
-def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei: User) -> None:
+def test_searching_filtering_and_going_back(open_panel: OpenPanel, mei: User) -> None:
     fill(mei)
     page = open_panel(mei, LIST, language="en-US")
     page.keyboard.press("/")
@@ -178,34 +170,3 @@ def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei
     page.go_back()
     expect(page.locator("tbody .memory")).to_have_count(6)
     assert page.evaluate("Object.keys(localStorage).some((name) => localStorage[name].includes('sleep'))") is False
-
-
-def test_each_kind_is_added_edited_and_deleted_with_the_keyboard(open_panel: Callable[..., Page], mei: User) -> None:
-    page = open_panel(mei, LIST, language="en-US")
-    add = page.locator(".add-menu summary")
-    rows = page.locator("tbody .memory")
-    add.press("Enter")
-    page.get_by_role("link", name="Atomic memory").press("Enter")
-    page.get_by_label("Content", exact=True).fill("The user sails.")
-    page.get_by_label("Content", exact=True).press("Control+Enter")
-    expect(rows).to_have_count(1)
-    expect(page.get_by_role("link", name="Atomic memory")).to_be_hidden()
-    add.press("Enter")
-    page.get_by_role("link", name="Long-term memory").press("Enter")
-    page.get_by_label("Key").fill("boat")
-    page.get_by_label("Value").fill("a dinghy")
-    page.get_by_label("Value").press("Control+Enter")
-    expect(rows).to_have_count(2)
-    expect(rows.first.get_by_role("button", name="Edit boat")).to_be_focused()  # once the row is at work
-    page.keyboard.press("Enter")
-    page.get_by_label("Value").fill("a sloop")
-    page.get_by_label("Value").press("Control+Enter")
-    expect(rows.first.locator(".memory__value")).to_have_text("a sloop")
-    expect(rows.first.get_by_role("button", name="Edit boat")).to_be_focused()
-    page.get_by_label("Select The user sails.").check()
-    page.get_by_label("Select boat").check()
-    page.get_by_role("button", name="Delete…", exact=True).filter(has_text="Delete…").first.press("Enter")
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("Delete 2 memories?")
-    dialog.get_by_role("button", name="Delete permanently").press("Enter")
-    expect(page.get_by_text("No memories yet.")).to_be_visible()

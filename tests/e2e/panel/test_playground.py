@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import LongTermMemory
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 
 pytestmark = pytest.mark.spec("M6")
 
@@ -40,7 +40,7 @@ def memories(mei: User) -> None:
 
 
 @pytest.mark.usefixtures("memories")
-def test_trying_and_comparing(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
+def test_trying_and_comparing(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     page = open_panel(mei, "/admin/playground/")
     expect(page.locator(".empty-state")).to_be_visible()
     page.locator("#play-message").fill("上周六我喜欢什么颜色？")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.memory.entries import create_memory
@@ -14,6 +13,7 @@ from apps.memory.judge.known import list_known_memories
 from apps.memory.judge.types import Relation, Verdict
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.panel.waiting import NOW, wait_atomic, wait_long_term, wait_profile
 
 pytestmark = pytest.mark.spec("M6")
@@ -47,7 +47,7 @@ def waiting(mei: User) -> dict[str, LongTermMemory | AtomicMemory]:
 
 @pytest.mark.journey
 def test_deciding_by_keyboard(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
+    open_panel: OpenPanel, inspect: Inspect, mei: User, waiting: dict[str, LongTermMemory]
 ) -> None:
     page = open_panel(mei, "/admin/review/")
     card = page.locator("[data-item][aria-current]")
@@ -81,18 +81,3 @@ def test_deciding_by_keyboard(
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-
-
-def test_selected_ones_together_until_nothing_waits(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
-) -> None:
-    page = open_panel(mei, "/admin/review/", language="en-US", dark=True)
-    inspect(page, "dark")
-    page.get_by_label("Select all shown").check()
-    expect(page.locator("[data-selected-count]")).to_have_text("4")
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Reject selected").click()
-    expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
-    inspect(page, "empty")
-    page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".review-progress")).to_contain_text("4 left")

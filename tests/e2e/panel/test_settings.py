@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from tests.e2e.chat_page import read_clipboard
+from tests.e2e.panel.conftest import Inspect, OpenPanel
 
 pytestmark = pytest.mark.spec("G1", "M5", "M7")
 
 
-def test_somebody_changes_their_settings(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
+def test_somebody_changes_their_settings(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     page = open_panel(mei, "/admin/settings/", language="en-US", dark=True)
     page.get_by_label("Atomic memories per reply").fill("8")
     page.get_by_role("switch", name="Search by meaning too").uncheck()
@@ -39,7 +36,7 @@ def test_somebody_changes_their_settings(
     assert get_settings(mei).token_budget == 6000
 
 
-def test_a_token_is_made_and_copied(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
+def test_a_token_is_made_and_copied(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
     page = open_panel(mei, "/admin/accounts/apitoken/add/", permissions=["clipboard-read", "clipboard-write"])
     inspect(page, "form")
     page.get_by_label("用途").fill("笔记本")

@@ -16,7 +16,7 @@ from apps.accounts.services.login_lockout import admit_attempt
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("M7"),
-    pytest.mark.long_except("test_one_is_unlocked_on_its_page_and_several_by_the_action"),
+    pytest.mark.long,
 ]
 
 LIST = "/admin/accounts/loginattempt/"
@@ -51,19 +51,6 @@ def test_staff_see_attempts_and_lockouts(client: Client) -> None:
     assert [row.ip_address for row in locked] == ["198.51.100.7"]
 
 
-def test_a_whole_account_and_a_whole_address_are_named(client: Client, settings) -> None:
-    settings.LOGIN_FAILURE_LIMIT_ACCOUNT, settings.LOGIN_FAILURE_LIMIT_ADDRESS = 3, 4
-    for number in range(3):
-        fail("mei", f"198.51.100.{number}", times=1)
-    for number in range(4):
-        fail(f"person{number}", "203.0.113.5", times=1)
-    client.force_login(User.objects.create_user("tang", is_staff=True))
-    page = client.get(LIST, {"state": "locked"}).content.decode()
-    assert page.count("Account locked out") == 3
-    assert page.count("Address locked out") == 4
-
-
-@pytest.mark.long
 def test_one_is_unlocked_on_its_page_and_several_by_the_action(client: Client, keeper: User) -> None:
     first, second = (fail(name, "198.51.100.7", times=5) for name in ("mei", "lin"))
     address = reverse("admin:accounts_loginattempt_delete", args=[first.pk])

@@ -25,13 +25,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def mei(client: Client) -> User:
-    user = UserFactory.create(username="mei")
-    client.force_login(user)
-    return user
-
-
 def connect(user: User, name: str = "Notebook", *, scopes: tuple[str, ...] = ("read", "write")) -> ConnectedApp:
     """A connection with tokens and a code, as the toolkit stores them."""
     application = register_application(name=name, redirect_uris=["https://app.example/cb", "cursor://x/cb"])
@@ -65,10 +58,3 @@ def test_disconnecting_ends_its_tokens_and_nobody_elses(client: Client, mei: Use
         assert set(model.objects.values_list("user", "application")) == {
             (mei.pk, kept.application_id), (lin.pk, other.application_id)
         }  # fmt: skip
-
-
-def test_the_toolkits_own_pages_are_not_there(client: Client, mei: User) -> None:
-    staff = UserFactory.create(is_staff=True, is_superuser=True)
-    client.force_login(staff)
-    for table in ("application", "accesstoken", "refreshtoken", "grant", "idtoken"):
-        assert client.get(f"/admin/oauth2_provider/{table}/").status_code in (302, 404)

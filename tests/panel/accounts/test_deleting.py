@@ -17,22 +17,14 @@ from apps.accounts.services.erasure import deactivate, delete_account
 from apps.accounts.services.people import create_token
 from apps.core.errors import Conflict
 from apps.memory.models import LongTermMemory
+from tests.panel.conftest import browse
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("R3", "M7"),
-    pytest.mark.long_except(
-        "test_a_person_is_deleted_with_everything_once_the_name_is_typed",
-    ),
+    pytest.mark.long,
 ]
-
-
-@pytest.fixture
-def root(client: Client) -> User:
-    user = User.objects.create_superuser(username="root", password="correct horse 9")
-    client.force_login(user)
-    return user
 
 
 @pytest.fixture
@@ -47,7 +39,6 @@ def page_of(user: User, name: str = "change") -> str:
     return reverse(f"admin:accounts_user_{name}", args=[user.pk])
 
 
-@pytest.mark.long
 def test_a_person_is_deleted_with_everything_once_the_name_is_typed(client: Client, root: User, mei: User) -> None:
     lin = UserFactory.create(username="lin")
     LongTermMemoryFactory.create(user=lin)
@@ -69,7 +60,6 @@ def test_a_person_is_deleted_with_everything_once_the_name_is_typed(client: Clie
     assert list(LongTermMemory.objects.values_list("user", flat=True)) == [lin.pk]
 
 
-@pytest.mark.long
 def test_a_service_is_deleted_with_its_end_users(client: Client, root: User, mei: User) -> None:
     served = User.objects.create(username="mei:1", service=mei, external_id="customer 1")
     LongTermMemoryFactory.create(user=served)
@@ -79,16 +69,6 @@ def test_a_service_is_deleted_with_its_end_users(client: Client, root: User, mei
     assert list(User.objects.all()) == [root]
 
 
-@pytest.mark.long
-def test_an_end_user_is_deleted_by_the_external_id(client: Client, root: User, mei: User) -> None:
-    served = User.objects.create(username="mei:1", service=mei, external_id="customer 1")
-    page = client.get(reverse("admin:accounts_enduser_change", args=[served.pk])).content.decode()
-    assert page_of(served, "delete") in page
-    assert client.post(page_of(served, "delete"), {"confirm": "customer 1"}).status_code == 200
-    assert set(User.objects.all()) == {root, mei}
-
-
-@pytest.mark.long
 def test_what_remained_after_erasing_keeps_the_account(
     client: Client, root: User, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +79,6 @@ def test_what_remained_after_erasing_keeps_the_account(
     assert not mei.is_active
 
 
-@pytest.mark.long
 def test_nobody_deletes_or_deactivates_themself_or_the_last_superuser(client: Client, root: User, mei: User) -> None:
     assert client.post(page_of(root, "delete"), {"confirm": "root"}).status_code == 403
     client.post(page_of(root, "active"), {"is_active": "no"})
@@ -115,10 +94,8 @@ def test_nobody_deletes_or_deactivates_themself_or_the_last_superuser(client: Cl
     assert not User.objects.filter(username="other").exists()
 
 
-@pytest.mark.long
 def test_an_account_is_deactivated_and_activated_on_its_page(client: Client, root: User, mei: User) -> None:
-    inside = Client()
-    inside.force_login(mei)
+    inside = browse(mei)
     for is_active, status in (("no", 302), ("yes", 200)):
         assert client.post(page_of(mei, "active"), {"is_active": is_active}).status_code == 302
         assert User.objects.get(username="mei").is_active is (is_active == "yes")
@@ -138,7 +115,6 @@ def test_who_may_not_delete_is_offered_nothing(client: Client, mei: User) -> Non
     assert client.post(page_of(mei, "delete"), {"confirm": "mei"}).status_code == 403
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("may_change", [True, False])
 def test_no_page_shows_anything_of_a_password(client: Client, mei: User, may_change: bool) -> None:
     mei.password = make_password("correct horse 9", hasher="pbkdf2_sha256")  # as it is outside of tests

@@ -80,7 +80,6 @@ def test_who_is_no_superuser_makes_none(client: Client, staff: User) -> None:
     assert client.post(delete, {"post": "yes"}).status_code == 403
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_active", [True, False])
 def test_staff_do_not_become_others_with_more_power(client: Client, staff: User, is_active: bool) -> None:
     """With another's password one may all that they may."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.db.models import Count
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -23,19 +20,17 @@ from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
 from apps.panel.memories import lists
-from tests.panel.memories.conftest import events, toast
+from tests.panel.conftest import events, toast
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.long_except(
-    "test_deleting_asks_first_and_is_final",
-    "test_actions_pass_over_what_is_somebody_elses",
-)
+pytestmark = [
+    pytest.mark.spec("M3"),
+    pytest.mark.long_except("test_deleting_asks_first_and_is_final", "test_actions_pass_over_what_is_somebody_elses"),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LIST = "/admin/memories/"
 ROWS = "/admin/memory/longtermmemory/"
-
-LogIn = Callable[[User], Client]
 
 
 def remember(user: User, key: str, value: Any = "value", category: str = "fact", now: Any = NOW) -> LongTermMemory:
@@ -73,9 +68,8 @@ def keys() -> set[str]:
     return set(LongTermMemory.objects.values_list("key", flat=True))
 
 
-@pytest.mark.spec("M3", "L6")
-def test_deleting_asks_first_and_is_final(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+@pytest.mark.spec("L6")
+def test_deleting_asks_first_and_is_final(client: Client, mei: User) -> None:
     tea, cat = remember(mei, "tea"), remember(mei, "cat")
     dialog = post(client, "delete", tea).content.decode()
     assert "Delete 1 memory?" in dialog
@@ -90,30 +84,10 @@ def test_deleting_asks_first_and_is_final(log_in: LogIn, mei: User) -> None:
     assert str(cat.id) not in dialog
 
 
-@pytest.mark.spec("L6")
-def test_copies_elsewhere_are_listed_and_removed_when_wanted(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    secret = remember(mei, "code word", "xylophone")
-    remember(mei, "instrument", "xylophone")
-    create_atomic_memory(user=mei, content="The user plays the xylophone.", now=NOW)
-    create_atomic_memory(user=UserFactory.create(), content="The user sells a xylophone.", now=NOW)
-    response = post(client, "delete", secret)
-    assert {(copy.kind, copy.text) for copy in response.context["copies"]} == {
-        ("long_term", "xylophone"),
-        ("atomic", "The user plays the xylophone."),
-    }
-    post(client, "delete", secret, confirmed="yes", copies="yes")
-    assert keys() == set()
-    assert list(AtomicMemory.objects.values_list("content", flat=True)) == ["The user sells a xylophone."]
-
-
-@pytest.mark.long
-@pytest.mark.spec("M3")
 def test_everything_that_matches_goes_on_every_page_and_nothing_else(
-    log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
+    client: Client, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "PORTION", 20)
-    client = log_in(mei)
     for number in range(70):
         remember(mei, f"key {number}", category="pattern" if number < 65 else "fact")
     remember(UserFactory.create(), "theirs", category="pattern")
@@ -127,11 +101,9 @@ def test_everything_that_matches_goes_on_every_page_and_nothing_else(
     assert keys() == {*(f"key {number}" for number in range(65, 70)), "later", "theirs"}
 
 
-@pytest.mark.spec("M3")
-def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_tells_how_far_it_is_and_goes_on(client: Client, mei: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PORTION", 2)
     monkeypatch.setattr(lists, "SECONDS", -1.0)
-    client = log_in(mei)
     memories = [remember(mei, f"key {number}") for number in range(5)]
     done = []
     fields = {"value": "pattern", "total": "5"}
@@ -145,13 +117,12 @@ def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, mon
     assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"fact"}
 
 
-@pytest.mark.long
-@pytest.mark.spec("M3", "L7")
+@pytest.mark.spec("L7")
 def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
-    log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
+    client: Client, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "SECONDS", -1.0)
-    client, count = log_in(mei), 200
+    count = 200
 
     def wait(owner: User, *, many: int) -> list[AtomicMemory]:
         texts = [f"The user has {number} cats." for number in range(many)]
@@ -179,25 +150,8 @@ def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
     assert not AtomicMemory.objects.filter(user=other).exclude(status="rejected").exists()
 
 
-@pytest.mark.long
-@pytest.mark.spec("M3", "L7")
-def test_what_was_made_together_is_found_by_one_query_however_much_it_is(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    lookups = []
-    for many in (2, 30):
-        memories = [remember(mei, f"{many} {number}") for number in range(many)]
-        response = post(client, "category", *memories, value="pattern")
-        with CaptureQueriesContext(connection) as queries:
-            assert toast(undo(client, response))["text"] == "Undone."
-        (lookup,) = [query["sql"] for query in queries if "MAX(" in query["sql"]]
-        lookups.append(lookup)
-        assert not LongTermMemory.objects.filter(category="pattern").exists()
-    assert len(lookups[0]) == len(lookups[1])
-
-
 @pytest.mark.spec("M7")
-def test_actions_pass_over_what_is_somebody_elses(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_actions_pass_over_what_is_somebody_elses(client: Client, mei: User) -> None:
     theirs = remember(UserFactory.create(), "theirs")
     assert toast(post(client, "delete", theirs))["error"]
     post(client, "delete", theirs, confirmed="yes")
@@ -207,18 +161,15 @@ def test_actions_pass_over_what_is_somebody_elses(log_in: LogIn, mei: User) -> N
     assert theirs.category == "fact"
 
 
-@pytest.mark.spec("M3")
 @pytest.mark.parametrize("action", ["", "forget", "category"])
-def test_unknown_actions_are_refused(log_in: LogIn, mei: User, action: str) -> None:
+def test_unknown_actions_are_refused(client: Client, mei: User, action: str) -> None:
     memory = remember(mei, "tea")
-    assert post(log_in(mei), action, memory, value="mood").status_code == 400
-    assert log_in(mei).get(f"{LIST}bulk/").status_code == 405
+    assert post(client, action, memory, value="mood").status_code == 400
+    assert client.get(f"{LIST}bulk/").status_code == 405
 
 
-@pytest.mark.long
-@pytest.mark.spec("M3")
 @pytest.mark.parametrize("kind", ["long_term", "atomic"])
-def test_clearing_everything_takes_the_name(log_in: LogIn, mei: User, kind: str) -> None:
+def test_clearing_everything_takes_the_name(client: Client, mei: User, kind: str) -> None:
     other = UserFactory.create(username="li")
     for user in (mei, other):
         remember(user, "city", "Berlin")
@@ -227,7 +178,6 @@ def test_clearing_everything_takes_the_name(log_in: LogIn, mei: User, kind: str)
             create_atomic_memory(user=user, content=content, now=NOW)
     model: Any = LongTermMemory if kind == "long_term" else AtomicMemory
     address = f"{LIST}clear/?kind={kind}"
-    client = log_in(mei)
     assert "Delete all 2 memories of mei?" in client.get(address).content.decode()
     assert client.post(address, {"name": "Mei"}).status_code == 422
     assert client.post(f"{address}&user={other.pk}", {"name": "li"}).status_code == 422
@@ -235,14 +185,13 @@ def test_clearing_everything_takes_the_name(log_in: LogIn, mei: User, kind: str)
     response = client.post(address, {"name": "mei"})
     assert toast(response)["text"] == "2 memories were deleted."
     assert set(model.objects.values_list("user", flat=True)) == {other.pk}
-    staff = log_in(UserFactory.create(is_staff=True))
-    assert staff.post(f"{address}&user={other.pk}", {"name": "li"}).status_code == 204
+    client.force_login(UserFactory.create(is_staff=True))
+    assert client.post(f"{address}&user={other.pk}", {"name": "li"}).status_code == 204
     assert not model.objects.exists()
 
 
 @pytest.mark.spec("R3")
-def test_djangos_log_of_the_admin_is_left_out_of_it(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_djangos_log_of_the_admin_is_left_out_of_it(client: Client, mei: User) -> None:
     client.post(f"{ROWS}add/", {"category": "fact", "key": "城市", "value": "北京", "confidence": "1"})
     memory = LongTermMemory.objects.get()
     data = {
@@ -258,10 +207,9 @@ def test_djangos_log_of_the_admin_is_left_out_of_it(log_in: LogIn, mei: User) ->
     assert not LogEntry.objects.exists()
 
 
-@pytest.mark.spec("M3", "L6")
-def test_what_nobody_selected_is_not_deleted_once_all_that_a_search_found_is(log_in: LogIn, mei: User) -> None:
+@pytest.mark.spec("L6")
+def test_what_nobody_selected_is_not_deleted_once_all_that_a_search_found_is(client: Client, mei: User) -> None:
     """Where the index knows no such word any more, the same search finds parts of words."""
-    client = log_in(mei)
     remember(mei, "cat")
     remember(mei, "education")
     dialog = post(client, "delete", query="?q=cat", all="1").content.decode()
@@ -275,9 +223,9 @@ def test_what_nobody_selected_is_not_deleted_once_all_that_a_search_found_is(log
 
 @pytest.mark.django_db
 @pytest.mark.spec("L10")
-def test_memories_are_muted_found_by_the_filter_and_unmuted_with_undo(log_in: LogIn) -> None:
+def test_memories_are_muted_found_by_the_filter_and_unmuted_with_undo(client: Client) -> None:
     user = UserFactory()
-    client = log_in(user)
+    client.force_login(user)
     first, second = remember(user, "home"), remember(user, "job")
     content, _new = create_atomic_memory(user=user, content="I ski.", now=NOW)
     assert toast(post(client, "mute", first, content))["text"] == "2 memories were muted."

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import uuid
-from collections.abc import Callable
+import zipfile
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,18 +19,15 @@ from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
+from apps.panel.memories import lists
+from tests.panel.conftest import toast
 from tests.panel.memories.conftest import shown
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.long_except(
-    "test_a_row_shows_everything_and_text_as_text",
-    "test_people_see_their_own_and_staff_everybodys",
-)
+pytestmark = [pytest.mark.spec("M1"), pytest.mark.long_except("test_a_row_shows_everything_and_text_as_text")]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LIST = "/admin/memories/"
-
-LogIn = Callable[[User], Client]
 
 
 def remember(user: User, key: str, value: Any = "value", category: str = "fact", now: Any = NOW, **fields: Any) -> Any:
@@ -39,9 +38,7 @@ def keys(client: Client, **parameters: str) -> list[str]:
     return [memory.key for memory in shown(client.get(LIST, {"kind": "long_term", **parameters}))]
 
 
-@pytest.mark.spec("M1")
-def test_a_row_shows_everything_and_text_as_text(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_a_row_shows_everything_and_text_as_text(client: Client, mei: User) -> None:
     remember(mei, "<b>城市</b>", {"home": "上海 {{ 7 }}"}, confidence=0.876, now=timezone.now() - timedelta(hours=3))
     page = client.get(LIST).content.decode()
     assert "&lt;b&gt;城市&lt;/b&gt;" in page
@@ -53,28 +50,7 @@ def test_a_row_shows_everything_and_text_as_text(log_in: LogIn, mei: User) -> No
     assert "<b>" not in page
 
 
-@pytest.mark.spec("M1")
-def test_choices_narrow_the_list_and_are_counted(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    remember(mei, "old city", "Berlin")
-    remember(mei, "old city", "Paris", source="inferred", now=NOW + timedelta(minutes=1))
-    remember(mei, "tea", category="preference", now=NOW + timedelta(minutes=2))
-    assert keys(client) == ["tea", "old city"]
-    assert keys(client, category="preference") == ["tea"]
-    assert keys(client, source="inferred") == ["old city"]
-    assert keys(client, status="superseded") == ["old city"]
-    assert len(keys(client, status="all")) == 3
-    assert keys(client, category="mood", status="gone", sort="nothing", page="x") == ["tea", "old city"]
-    groups = {group["name"]: group["choices"] for group in client.get(LIST, {"status": "all"}).context["groups"]}
-    counts = {choice["name"]: choice["count"] for choice in groups["category"]}
-    assert counts == {"preference": 1, "fact": 2, "pattern": 0}
-    counts = {choice["name"]: choice["count"] for choice in groups["status"]}
-    assert counts == {"active": 2, "pending": 0, "rejected": 0, "superseded": 1, "evicted": 0, "all": 3}
-
-
-@pytest.mark.spec("M1")
-def test_what_narrows_the_list_is_named_and_can_be_taken_away(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_what_narrows_the_list_is_named_and_can_be_taken_away(client: Client, mei: User) -> None:
     remember(mei, "tea", category="preference")
     response = client.get(LIST, {"category": "preference", "q": "tea", "days": "30"})
     assert {(row["label"], row["url"]) for row in response.context["active"]} == {
@@ -84,16 +60,13 @@ def test_what_narrows_the_list_is_named_and_can_be_taken_away(log_in: LogIn, mei
     }
 
 
-@pytest.mark.spec("M1")
-def test_only_what_was_added_lately(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_only_what_was_added_lately(client: Client, mei: User) -> None:
     remember(mei, "new", now=timezone.now() - timedelta(hours=2))
     remember(mei, "old", now=timezone.now() - timedelta(days=8))
     assert keys(client, days="7") == ["new"]
     assert keys(client, days="30") == ["new", "old"]
 
 
-@pytest.mark.spec("M1")
 @pytest.mark.parametrize(
     ("sort", "found"),
     [
@@ -106,8 +79,7 @@ def test_only_what_was_added_lately(log_in: LogIn, mei: User) -> None:
         ("-updated", ["a", "c", "b"]),
     ],
 )
-def test_lists_are_sorted_by_what_one_wants(log_in: LogIn, mei: User, sort: str, found: list[str]) -> None:
-    client = log_in(mei)
+def test_lists_are_sorted_by_what_one_wants(client: Client, mei: User, sort: str, found: list[str]) -> None:
     for number, (key, confidence) in enumerate([("a", 0.1), ("b", 0.9), ("c", 0.5)]):
         remember(mei, key, confidence=confidence, now=NOW + timedelta(minutes=number))
     mine = LongTermMemory.objects.filter(user=mei)
@@ -118,7 +90,7 @@ def test_lists_are_sorted_by_what_one_wants(log_in: LogIn, mei: User, sort: str,
     assert keys(client, sort=sort) == found
 
 
-@pytest.mark.spec("M1", "K3")
+@pytest.mark.spec("K3")
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -130,8 +102,7 @@ def test_lists_are_sorted_by_what_one_wants(log_in: LogIn, mei: User, sort: str,
         ("quantum", []),
     ],
 )
-def test_search_finds_chinese_and_parts_and_marks_them(log_in: LogIn, mei: User, words: str, found: list[str]) -> None:
-    client = log_in(mei)
+def test_search_finds_chinese_and_parts_and_marks_them(client: Client, mei: User, words: str, found: list[str]) -> None:
     remember(mei, "你喜欢的颜色", "蓝色")
     remember(mei, "language", ["Python", "Rust"])
     assert keys(client, q=words) == found
@@ -139,10 +110,7 @@ def test_search_finds_chinese_and_parts_and_marks_them(log_in: LogIn, mei: User,
         assert '<mark class="found">颜色</mark>' in client.get(LIST, {"q": words}).content.decode()
 
 
-@pytest.mark.long
-@pytest.mark.spec("M1")
-def test_pages_keep_filters_and_reach_the_end(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_pages_keep_filters_and_reach_the_end(client: Client, mei: User) -> None:
     for number in range(120):
         remember(mei, f"key {number:03}", category="pattern", now=NOW + timedelta(seconds=number))
     response = client.get(LIST, {"kind": "long_term", "category": "pattern", "sort": "key", "page": "2"})
@@ -156,42 +124,20 @@ def test_pages_keep_filters_and_reach_the_end(log_in: LogIn, mei: User) -> None:
     assert len(keys(client, category="pattern", page="999999999999999999")) == 20
 
 
-@pytest.mark.spec("M1")
-def test_an_empty_list_says_what_to_do(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_an_empty_list_says_what_to_do(client: Client, mei: User) -> None:
     assert "Start a conversation" in client.get(LIST).content.decode()
     remember(mei, "tea")
     assert "Try fewer filters" in client.get(LIST, {"q": "nothing"}).content.decode()
 
 
-@pytest.mark.spec("M5")
-def test_atomic_memories_are_listed_with_tags_and_times(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    create_atomic_memory(
-        user=mei, content="用户和妹妹爬了香山。", tags=["家人", "山"], now=NOW, event_start=NOW, event_end=NOW
-    )
-    create_atomic_memory(user=mei, content="The user adopted a cat.", tags=["cat"], now=NOW + timedelta(days=1))
-
-    def contents(**parameters: str) -> list[str]:
-        return [memory.shown for memory in shown(client.get(LIST, {"kind": "atomic", **parameters}))]
-
-    assert contents() == ["The user adopted a cat.", "用户和妹妹爬了香山。"]
-    assert contents(tag="家人") == ["用户和妹妹爬了香山。"]
-    assert contents(q="香山") == ["用户和妹妹爬了香山。"]
-    assert contents(sort="-happened") == ["用户和妹妹爬了香山。", "The user adopted a cat."]
-    assert "Nov. 20, 2026" in client.get(LIST).content.decode()
-
-
-@pytest.mark.long
 @pytest.mark.spec("M7")
-def test_people_see_their_own_and_staff_everybodys(log_in: LogIn, mei: User) -> None:
+def test_people_see_their_own_and_staff_everybodys(client: Client, mei: User) -> None:
     li = UserFactory.create(username="li")
     staff = UserFactory.create(username="tang", is_staff=True)
     remember(mei, "mine")
     remember(li, "theirs", now=NOW + timedelta(minutes=1))
-    client = log_in(mei)
     assert keys(client) == keys(client, user=str(li.pk)) == ["mine"]
-    client = log_in(staff)
+    client.force_login(staff)
     assert keys(client) == ["theirs", "mine"]
     assert keys(client, user=str(mei.pk)) == ["mine"]
     named = client.get(LIST, {"person": "mei", "status": "all"})
@@ -210,9 +156,7 @@ def read_news(client: Client, after: int, **parameters: str) -> tuple[list[str],
     return [row.memory.key for row in response.context["rows"]], response.context["gone"], response.context["cursor"]
 
 
-@pytest.mark.spec("M1")
-def test_news_tell_what_came_changed_and_went(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
+def test_news_tell_what_came_changed_and_went(client: Client, mei: User) -> None:
     tea, city = remember(mei, "tea"), remember(mei, "city", "Berlin")
     cursor = client.get(LIST).context["cursor"]
     assert read_news(client, cursor) == ([], [], cursor)
@@ -231,42 +175,19 @@ def test_news_tell_what_came_changed_and_went(log_in: LogIn, mei: User) -> None:
 # Size
 
 
-def fill(user: User, count: int) -> None:
-    long_term = [
-        LongTermMemory(
-            user=user, category="fact", key=f"key {number}", value=f"tea {number}", created_at=NOW, updated_at=NOW,
-            last_accessed=NOW, normalized_key=f"key {number}", normalized_value=f"tea {number}", search_vector="'tea'",
-            words=["tea"],
-        )
-        for number in range(count)
-    ]  # fmt: skip
-    LongTermMemory.objects.bulk_create(long_term, batch_size=1_000)
-    atomic = [
-        AtomicMemory(
-            user=user, content=f"tea {number}", normalized_content=f"tea {number}", terms=["tea", str(number)],
-            term_count=2,
-        )
-        for number in range(count)
-    ]  # fmt: skip
-    AtomicMemory.objects.bulk_create(atomic, batch_size=1_000)
-
-
-@pytest.mark.long
-@pytest.mark.spec("M1")
-def test_long_values_are_cut_by_the_database(log_in: LogIn, mei: User) -> None:
+def test_long_values_are_cut_by_the_database(client: Client, mei: User) -> None:
     remember(mei, "essay", "茶" * 30_000)
-    response = log_in(mei).get(LIST)
+    response = client.get(LIST)
     (row,) = response.context["page"].rows
     assert (row.is_cut, row.text) == (True, [(False, "茶" * 400)])
     assert "value" in row.memory.get_deferred_fields()
     assert Change.objects.count() == 1
 
 
-def test_a_list_is_shown_as_chips_and_an_object_as_text(log_in: LogIn, mei: User) -> None:
+def test_a_list_is_shown_as_chips_and_an_object_as_text(client: Client, mei: User) -> None:
     remember(mei, "likes", ["tea", "jam"])
     remember(mei, "many", [f"item {number}" for number in range(20)])
     remember(mei, "trip", {"to": "Rome", "with": ["Li"]})
-    client = log_in(mei)
     page = client.get(LIST, {"q": "tea"}).content.decode()
     assert '<span class="chip chip--item"><bdi><mark class="found">tea</mark></bdi></span>' in page
     assert page.count("chip--item") == 2
@@ -274,3 +195,119 @@ def test_a_list_is_shown_as_chips_and_an_object_as_text(log_in: LogIn, mei: User
     assert "+8" in everything
     assert "to: Rome; with: (Li)" in everything
     assert "[&quot;" not in everything
+
+
+# Both kinds
+
+
+def learn(user: User, *texts: str, first: datetime = NOW) -> list[Any]:
+    """One memory a minute, each "key: value" for a long-term one, else an atomic one."""
+    memories = []
+    for number, text in enumerate(texts):
+        now = first + timedelta(minutes=number)
+        key, _colon, value = text.partition(": ")
+        if value:
+            memories.append(create_memory(user=user, category="fact", key=key, value=value, now=now)[0])
+        else:
+            memories.append(create_atomic_memory(user=user, content=text, tags=["day"], now=now)[0])
+    return memories
+
+
+def name(memory: Any) -> str:
+    return memory.key if isinstance(memory, LongTermMemory) else memory.shown
+
+
+def names(client: Client, **parameters: str) -> list[str]:
+    return [name(memory) for memory in shown(client.get(LIST, parameters))]
+
+
+@pytest.mark.spec("M3")
+def test_filters_leave_what_has_what_they_ask_for(client: Client, mei: User) -> None:
+    learn(mei, "city: Berlin", "The user walked in Berlin.", "city: Hamburg")
+    assert names(client, status="superseded") == ["city"]
+    assert names(client, status="all") == ["city", "The user walked in Berlin.", "city"]
+    assert names(client, category="fact") == names(client, source="user_stated") == ["city"]
+    assert names(client, tag="day") == ["The user walked in Berlin."]
+    assert names(client, tag="day", category="fact") == []
+    assert names(client, q="Berlin") == ["The user walked in Berlin."]
+    assert names(client, q="Berlin", status="all") == ["The user walked in Berlin.", "city"]
+    assert names(client, q="berli", status="all") == ["city"]  # a beginning of a word, which one index knows
+    assert names(client, q="quantum") == []
+
+
+@pytest.mark.spec("M3")
+def test_the_kinds_are_filters_with_counts_that_keep_the_others(client: Client, mei: User) -> None:
+    learn(mei, "city: Berlin", "The user walked.", "city: Hamburg", "The user ran.")
+
+    def kinds(**parameters: str) -> list[tuple[str, str, int | None, bool]]:
+        groups = client.get(LIST, parameters).context["groups"]
+        kinds = next(group for group in groups if group["name"] == "kind")
+        return [(choice["name"], choice["url"], choice["count"], choice["on"]) for choice in kinds["choices"]]
+
+    assert kinds() == [
+        ("long_term", "?kind=long_term", 1, False),
+        ("atomic", "?kind=atomic", 2, False),
+        ("all", "", 3, True),
+    ]
+    assert kinds(kind="long_term", status="all", category="fact") == [
+        ("long_term", "?kind=long_term&status=all&category=fact", 2, True),
+        ("atomic", "?kind=atomic&status=all", 2, False),
+        ("all", "?status=all&category=fact", 2, False),
+    ]
+    assert [count for *_rest, count, _on in kinds(q="city")] == [None, None, None]
+    groups = {group["name"]: group for group in client.get(LIST, {"status": "all"}).context["groups"]}
+    counts = {choice["name"]: choice["count"] for choice in groups["status"]["choices"]}
+    assert counts == {"active": 3, "pending": 0, "rejected": 0, "superseded": 1, "evicted": 0, "all": 4}
+    assert {choice["name"]: choice["count"] for choice in groups["category"]["choices"]}["fact"] == 2
+
+
+@pytest.mark.spec("M3")
+def test_long_work_goes_on_from_one_kind_to_the_other(
+    client: Client, mei: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = learn(mei, "city: Berlin", "The user walked.", "pet: cat", "The user ran.")
+    chosen = [str(memory.pk) for memory in memories[:3]]
+    response = client.post(f"{LIST}bulk/", {"action": "category", "value": "pattern", "selected": chosen})
+    assert toast(response)["text"] == "Category changed for 2 memories."
+    monkeypatch.setattr(lists, "PORTION", 1)
+    monkeypatch.setattr(lists, "SECONDS", -1.0)
+    everything = {"all": "1", "until": (NOW + timedelta(days=1)).isoformat(), "action": "delete"}
+    dialog = client.post(f"{LIST}bulk/", everything)
+    assert "Delete 4 memories?" in dialog.content.decode()
+    fields: dict[str, Any] = {**everything, "confirmed": "yes", "total": "4"}
+    steps = 0
+    while (response := client.post(f"{LIST}bulk/", fields)).status_code == 200:
+        progress = response.context["progress"]
+        fields |= {"done": progress.done, "after": progress.after, "stage": progress.stage}
+        steps += 1
+    assert steps > 3
+    assert toast(response)["text"] == "4 memories were deleted."
+    assert (LongTermMemory.objects.count(), AtomicMemory.objects.count()) == (0, 0)
+
+
+@pytest.mark.spec("M3")
+def test_an_export_has_a_file_for_each_kind_there_is(client: Client, mei: User) -> None:
+    city, walk = learn(mei, "city: Berlin", "The user walked.")
+
+    def export(*memories: Any) -> Any:
+        return client.post(f"{LIST}bulk/", {"action": "export", "selected": [str(memory.pk) for memory in memories]})
+
+    assert [row["key"] for row in json.loads(b"".join(export(city).streaming_content))] == ["city"]
+    assert [row["content"] for row in json.loads(b"".join(export(walk).streaming_content))] == ["The user walked."]
+    answer = export(city, walk)
+    assert answer["Content-Type"] == "application/zip"
+    assert ".zip" in answer["Content-Disposition"]
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))
+    kept = {entry: json.loads(archive.read(entry)) for entry in archive.namelist()}
+    assert sorted(entry.rsplit("-", 3)[0] for entry in kept) == ["jiyi-atomic", "jiyi-long-term"]
+    assert all(len(rows) == 1 for rows in kept.values())
+
+
+@pytest.mark.spec("M3")
+@pytest.mark.parametrize("kind", ["longtermmemory", "atomicmemory"])
+def test_the_address_of_a_kind_leads_to_the_list_narrowed_to_it(client: Client, mei: User, kind: str) -> None:
+    name = {"longtermmemory": "long_term", "atomicmemory": "atomic"}[kind]
+    client.force_login(UserFactory.create(is_staff=True))
+    answer = client.get(f"/admin/memory/{kind}/", {"user__id__exact": mei.pk, "status__exact": "all"})
+    assert answer.url == f"{LIST}?kind={name}&status=all&user={mei.pk}"
+    assert client.post(f"/admin/memory/{kind}/", {"action": "delete_selected"}).status_code == 405

@@ -1,0 +1,43 @@
+"""Who is before the browser, and what an answer tells the page beside itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from tests.support.factories import UserFactory
+
+
+@pytest.fixture
+def mei(db: None, client: Client) -> User:
+    """Somebody without a staff account, logged in."""
+    user = UserFactory.create(username="mei")
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def root(db: None, client: Client) -> User:
+    """A superuser, logged in."""
+    user = User.objects.create_superuser(username="root")
+    client.force_login(user)
+    return user
+
+
+def browse(user: User) -> Client:
+    """A browser of somebody else's."""
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def events(response: Any) -> dict[str, Any]:
+    return json.loads(response.headers.get("HX-Trigger", "{}"))
+
+
+def toast(response: Any) -> dict[str, Any]:
+    return events(response)["panel:toast"]
