@@ -20,10 +20,7 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = pytest.mark.long_except(
-    "test_a_turn_and_what_it_left",
-    "test_none_clears_a_time_and_unset_leaves_it",
-)
+pytestmark = pytest.mark.long_except("test_none_clears_a_time_and_unset_leaves_it")
 
 # What a method is called with where its parameters do not say it; `describe` makes up the rest.
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -160,7 +157,6 @@ def test_iterating_asks_for_page_after_page(client: Jiyi):
     assert (page.count, len(page.results), page.previous) == (5, 2, None)
 
 
-@pytest.mark.long
 def test_a_turn_and_what_it_left(client: Jiyi, model: ScriptedModel):
     model.script(answer("记住了。", topic="moving", entries=[{"category": "fact", "key": "home", "value": "York"}]))
     session = client.sessions.create(title="Moving")

@@ -146,7 +146,6 @@ def test_memories_are_forgotten_by_text(jiyi: Jiyi, remembered: dict[str, str]):
     assert jiyi("forget", "--search", "york", "--yes", "--json").json == {"deleted": 1, "copies": []}
 
 
-@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_copies_are_offered(jiyi: Jiyi, client: Client):
     def make() -> str:

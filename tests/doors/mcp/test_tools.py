@@ -220,7 +220,6 @@ def test_memories_of_both_kinds_are_changed(agent: McpCaller) -> None:
     assert agent.call("update_memory", id=stated, category="fact")["text"] == "town: York"
 
 
-@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_a_deleted_memory_is_gone_and_its_copies_are_named_or_deleted(agent: McpCaller, mei: User) -> None:
     update_profile(user=mei, changes={"background": "Mei lives in Leeds."}, now=timezone.now())
@@ -236,7 +235,6 @@ def test_a_deleted_memory_is_gone_and_its_copies_are_named_or_deleted(agent: Mcp
     assert agent.call("get_profile")["background"] == ""
 
 
-@pytest.mark.long
 @pytest.mark.spec("L10")
 def test_a_muted_memory_is_kept_and_found_by_no_search(agent: McpCaller) -> None:
     for arguments in ({"content": "Mei plays the cello."}, {"content": "cello", "key": "instrument"}):

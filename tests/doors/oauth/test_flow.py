@@ -24,12 +24,7 @@ from tests.support.processes import wait_until
 
 pytestmark = [
     pytest.mark.spec("T2"),
-    pytest.mark.long_except(
-        "test_the_whole_way",
-        "test_a_code_is_worth_something_to_its_client_once_and_for_a_minute",
-        "test_a_token_speaks_for_who_consented",
-        "test_with_an_account_go_its_tokens",
-    ),
+    pytest.mark.long_except("test_the_whole_way", "test_with_an_account_go_its_tokens"),
 ]
 
 
@@ -234,7 +229,6 @@ def test_a_program_on_the_persons_machine_listens_on_any_port(app: App, window: 
     assert "an application on this device (localhost:50123)" in page.text
 
 
-@pytest.mark.long
 def test_a_code_is_worth_something_to_its_client_once_and_for_a_minute(
     app: App, window: httpx2.Client, http_server: HttpServer
 ) -> None:
@@ -408,7 +402,6 @@ def test_who_is_locked_out_is_spoken_for_by_nobody(
     assert app.redeem(code).json()["error"] == "invalid_grant"
 
 
-@pytest.mark.long
 def test_a_token_speaks_for_who_consented(app: App, window: httpx2.Client, http_server: HttpServer, mei: User) -> None:
     lin = User.objects.create_user("lin")
     with make_browser(http_server.url, lin) as other:

@@ -19,8 +19,6 @@ from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
 pytestmark = pytest.mark.long_except(
     "test_a_completion_is_a_turn_with_memory",
     "test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for",
-    "test_a_client_that_resends_its_history_continues_the_session",
-    "test_an_edited_message_takes_the_place_of_what_was_said_from_there_on",
     "test_nothing_is_stored_where_the_client_says_so",
 )
 
@@ -110,7 +108,6 @@ def test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for(client: 
     assert stored() == [("user", "我叫小明"), ("assistant", "你好，小明！Nice.")]
 
 
-@pytest.mark.long
 @pytest.mark.spec("T3")
 def test_a_client_that_resends_its_history_continues_the_session(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello Mel."), answer("A nurse."), answer("York."))
@@ -127,7 +124,6 @@ def test_a_client_that_resends_its_history_continues_the_session(client: openai.
     assert WorkingMemory.objects.get().turn_count == 3
 
 
-@pytest.mark.long
 @pytest.mark.spec("T3")
 def test_an_edited_message_takes_the_place_of_what_was_said_from_there_on(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("Nice city."), answer("Big city."), answer("Nice town."))

@@ -19,9 +19,7 @@ from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_end_users_recall_nothing_of_each_other_and_have_their_own_sessions",
-    "test_a_name_that_is_none_is_refused_in_openais_shape",
-    "test_without_a_service_token_no_name_counts",
+    "test_a_name_that_is_none_is_refused_in_openais_shape", "test_without_a_service_token_no_name_counts"
 )
 
 SECRET = "a secret that Open WebUI signs its users' names with"
@@ -74,7 +72,6 @@ def test_without_a_service_token_no_name_counts(alice: ApiClient, client: openai
     assert "user" not in model.chat_requests[0].body
 
 
-@pytest.mark.long
 @pytest.mark.spec("T4")
 def test_end_users_recall_nothing_of_each_other_and_have_their_own_sessions(
     service: openai.OpenAI, model: ScriptedModel

@@ -20,10 +20,7 @@ from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.long_except(
-    "test_a_response_is_a_turn_with_memory",
-    "test_a_stream_has_the_events_that_clients_wait_for",
-    "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history",
-    "test_nothing_is_stored_where_the_client_says_so",
+    "test_a_response_is_a_turn_with_memory", "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history"
 )
 
 TOOLS: Any = [
@@ -127,7 +124,6 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
 
 
-@pytest.mark.long
 @pytest.mark.spec("T3", "C6")
 def test_a_stream_has_the_events_that_clients_wait_for(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("你好，小明！Nice."), answer("Again."))
@@ -293,7 +289,6 @@ def test_a_client_may_send_its_calls_and_results_itself(client: openai.OpenAI, m
     assert Session.objects.count() == 1
 
 
-@pytest.mark.long
 @pytest.mark.spec("T3")
 def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
