@@ -19,7 +19,7 @@ from apps.doors.mcp.oauth import clear_oauth, disconnect_apps
 from apps.doors.models import ConnectedApp
 from tests.support.http_server import HttpServer
 from tests.support.mcp import REVISIONS, McpCaller
-from tests.support.oauth import CALLBACK, App, answer_consent, make_browser
+from tests.support.oauth import CALLBACK, App, answer_consent
 from tests.support.processes import wait_until
 
 pytestmark = [
@@ -182,13 +182,6 @@ def test_a_resource_of_somebody_else_is_refused(app: App, window: httpx2.Client,
 
 
 # What goes wrong
-
-
-def test_without_a_log_in_nothing_is_looked_at(app: App, http_server: HttpServer) -> None:
-    for address in (app.authorization(), app.authorization(client_id="https://elsewhere.example/x", prompt="none")):
-        answer = httpx2.get(http_server.url + address)
-        assert answer.status_code == 302
-        assert answer.headers["location"].startswith("/login?next=/oauth/authorize")
 
 
 @pytest.mark.parametrize(
@@ -400,17 +393,6 @@ def test_who_is_locked_out_is_spoken_for_by_nobody(
     assert call(http_server.url, tokens["access_token"]).status_code == 401
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert app.redeem(code).json()["error"] == "invalid_grant"
-
-
-def test_a_token_speaks_for_who_consented(app: App, window: httpx2.Client, http_server: HttpServer, mei: User) -> None:
-    lin = User.objects.create_user("lin")
-    with make_browser(http_server.url, lin) as other:
-        tokens = {user: app.connect(each)["access_token"] for user, each in ((mei, window), (lin, other))}
-    for user, token in tokens.items():
-        arguments = {"content": f"This is {user.username}."}
-        call(http_server.url, token, "tools/call", name="add_memory", arguments=arguments).raise_for_status()
-    for user in tokens:
-        assert user.atomic_memories.get().content == f"This is {user.username}."
 
 
 def test_with_an_account_go_its_tokens(app: App, window: httpx2.Client, mei: User) -> None:

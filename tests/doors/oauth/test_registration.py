@@ -9,7 +9,6 @@ import pytest
 from oauth2_provider.cimd import CIMDError, SafeMetadataFetcher
 from oauth2_provider.models import Application
 
-from apps.doors.mcp.oauth import describe_target
 from apps.doors.mcp.oauth_views import MetadataFetcher, find_redirect_problem
 from tests.support.http_server import HttpServer
 from tests.support.oauth import CALLBACK, App
@@ -44,12 +43,6 @@ def test_where_an_application_may_send_people() -> None:
 )  # fmt: skip
 def test_where_it_may_not(uri: object) -> None:
     assert find_redirect_problem(uri)
-
-
-def test_where_a_redirect_leads_is_said_for_people() -> None:
-    assert describe_target("https://claude.ai/api/mcp/auth_callback") == ("claude.ai", False)
-    assert describe_target(CALLBACK) == ("localhost:33418", True)
-    assert describe_target("cursor://anysphere.cursor-mcp/oauth/callback") == ("cursor:", True)
 
 
 def test_a_client_becomes_a_public_one_whatever_it_asks_for(app: App) -> None:

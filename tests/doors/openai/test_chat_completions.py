@@ -140,18 +140,6 @@ def test_an_edited_message_takes_the_place_of_what_was_said_from_there_on(client
     assert not Work.objects.filter(message__status="replaced").exists()
 
 
-def test_two_conversations_that_begin_alike_stay_two(client: openai.OpenAI, model: ScriptedModel):
-    model.default = lambda request: answer("Hello!")
-    ask(client, user("Hi"))
-    ask(client, user("Hi"), assistant("Hello!"), user("One."))
-    ask(client, user("Hi"))
-    ask(client, user("Hi"), assistant("Hello!"), user("Two."))
-    assert not Message.objects.filter(status="replaced").exists()
-    first, second = Session.objects.order_by("created_at")
-    assert texts(first) == ["Hi", "Hello!", "One.", "Hello!"]
-    assert texts(second) == ["Hi", "Hello!", "Two.", "Hello!"]
-
-
 @pytest.mark.spec("T3")
 def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)

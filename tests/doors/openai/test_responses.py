@@ -271,47 +271,6 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     assert client.responses.retrieve(second.id).output[0].call_id == "call_3"
 
 
-@pytest.mark.spec("T3")
-def test_a_client_may_send_its_calls_and_results_itself(client: openai.OpenAI, model: ScriptedModel):
-    call = make_call(1, city="York")
-    model.script(completion("Let me see.", call), completion("Rain."))
-    items: list[Any] = [{"role": "user", "content": "Weather?"}]
-    first = ask(client, items, tools=TOOLS)
-    assert [item.type for item in first.output] == ["message", "function_call"]
-    items += [*first.output, result(1, "rain")]
-    assert ask(client, items, tools=TOOLS).output_text == "Rain."
-    assert model.chat_requests[1].messages[1:] == [
-        {"role": "user", "content": "Weather?"},
-        {"role": "assistant", "content": "Let me see.", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
-    ]
-    assert stored() == ["Weather?", "Rain."]
-    assert Session.objects.count() == 1
-
-
-@pytest.mark.spec("T3")
-def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
-    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
-    model.script(answer("Hello."), answer("York."))
-    kept = ask(client, "Hi")
-    before = count_rows()
-    raw = client.responses.with_raw_response.create(
-        model="jiyi", input="Where is my home?", store=False, previous_response_id=kept.id
-    )
-    response = raw.parse()
-    assert (response.output_text, "X-Session-Id" in raw.headers, response.store) == ("York.", False, False)
-    assert sent(model) == ["Hi", "Hello.", "Where is my home?"]
-    assert '"value": "York"' in model.chat_requests[1].messages[0]["content"]
-    assert count_rows() == before
-    for call in (
-        lambda: client.responses.retrieve(response.id),
-        lambda: ask(client, "And?", previous=response.id),
-    ):
-        with pytest.raises(openai.NotFoundError):
-            call()
-    assert count_rows() == before
-
-
 def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("Yes."), refuse_with(401))
     first = ask(client, "Hi", metadata={"case": "7"})
@@ -330,31 +289,6 @@ def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: Scrip
     assert client.responses.retrieve(f"resp_{failed.id.hex}").status == "failed"
     with pytest.raises(openai.NotFoundError):
         ask(client, "And?", previous=f"resp_{failed.id.hex}")
-
-
-def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
-    model.script(Reply(('{"response": "Hel',), finish_reason=None), Reply(('{"response": "Hel',), finish_reason=None))
-    stream = ask(client, "Hi", stream=True)
-    with stream, pytest.raises(openai.APIError, match="kept and can be retried"):
-        list(stream)
-    with alice.stream("POST", "/v1/responses", json={"model": "jiyi", "input": "Ho", "stream": True}) as response:
-        error, failed = list(read_events(response.iter_lines()))[-2:]
-    assert (error.name, error.data["code"]) == ("error", "model_unavailable")
-    assert (failed.name, failed.data["response"]["status"]) == ("response.failed", "failed")
-    assert failed.data["response"]["error"]["code"] == "model_unavailable"
-
-
-def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion("Tea"), Reply(("Te", "a")), completion("Note."))
-    before = count_rows()
-    body: Any = {"model": "jiyi", "input": "Name this.", "extra_headers": {"X-Task": "title"}}
-    assert client.responses.create(**body).output_text == "Tea"
-    with client.responses.stream(**body) as stream:
-        assert stream.get_final_response().output_text == "Tea"
-    system: Any = [{"role": "system", "content": "Only rules."}]
-    assert ask(client, system).output_text == "Note."
-    assert model.chat_requests[0].messages == [{"role": "user", "content": "Name this."}]
-    assert count_rows() == before
 
 
 @pytest.mark.parametrize(
