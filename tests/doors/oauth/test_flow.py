@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.doors.mcp.oauth import clear_oauth, disconnect_apps
 from apps.doors.models import ConnectedApp
 from tests.support.http_server import HttpServer
-from tests.support.mcp import REVISIONS, McpCaller
+from tests.support.mcp import McpCaller
 from tests.support.oauth import CALLBACK, App, answer_consent
 from tests.support.processes import wait_until
 
@@ -117,9 +117,8 @@ def test_the_whole_way(http_server: HttpServer, app: App, window: httpx2.Client,
     assert not ConnectedApp.objects.exists()
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
 def test_a_client_that_may_only_read_sees_and_gets_no_more(
-    app: App, window: httpx2.Client, http_server: HttpServer, revision: str
+    app: App, window: httpx2.Client, http_server: HttpServer
 ) -> None:
     for way in ({"choose": "read"}, {"scope": "read"}):
         tokens = app.connect(window, **way)  # type: ignore[arg-type]
