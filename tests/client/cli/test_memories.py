@@ -171,6 +171,12 @@ def test_nobody_there_to_confirm(jiyi: Jiyi, remembered: dict[str, str]):
     assert AtomicMemory.objects.count() == 1
 
 
+@pytest.mark.parametrize("arguments", [[], ["--search", " "], ["ID", "--search", "x"]])
+def test_what_to_forget_has_to_be_said(arguments: list[str], jiyi: Jiyi, remembered: dict[str, str]):
+    assert jiyi("forget", "--yes", *arguments).code == 2
+    assert LongTermMemory.objects.count() == 2
+
+
 # import, export, stats
 
 

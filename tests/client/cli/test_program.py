@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from jiyi.cli.main import commands
 from jiyi.configuration import config_file, find_login
@@ -118,6 +121,34 @@ def start(*arguments: str, alice: ApiClient, home: Path, **options) -> subproces
         "COLUMNS": "80",
     }
     return subprocess.Popen([sys.executable, "-m", "jiyi", *arguments], env=environment, **options)
+
+
+@pytest.mark.long
+def test_a_table_on_a_terminal_has_columns_as_wide_as_their_chinese(alice: ApiClient, home: Path):
+    alice.post("/memory/long-term", json={"category": "fact", "key": "喜欢的颜色", "value": "蓝色，也喜欢绿色" * 5})
+    alice.post("/memory/long-term", json={"category": "fact", "key": "home", "value": "York [bold]not markup[/bold]"})
+    ours, theirs = pty.openpty()
+    with start("list", "long-term", alice=alice, home=home, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        process.wait(timeout=200)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            shown += piece
+        os.close(ours)
+    text = shown.decode()
+    assert process.returncode == 0
+    assert "\x1b[1m" in text
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r", "")
+    lines = plain.splitlines()
+    ids = [memory["id"] for memory in alice.get("/memory/long-term").json()["results"]]
+    places = {cell_len(line[: line.index(it)]) for it in ids for line in lines if it in line}
+    assert len(places) == 1
+    assert max(map(cell_len, lines)) <= 80
+    assert "[bold]not" in plain
 
 
 @pytest.mark.long

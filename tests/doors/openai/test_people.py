@@ -61,6 +61,7 @@ def test_end_users_recall_nothing_of_each_other_and_have_their_own_sessions(
         )
     service.chat.completions.create(model="jiyi", messages=asked, user="ann")
     assert "York" in str(model.chat_requests[-1].body)
+    assert "user" not in model.chat_requests[-1].body
     assert owners() == ["ann", "ben"]
     assert Message.objects.filter(user__external_id="ann").count() == 4
 
