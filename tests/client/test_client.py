@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import User
-from apps.accounts.services.people import create_token
 from jiyi import UNSET, AsyncJiyi, Jiyi
 from jiyi.errors import NotFound
 from jiyi.types import Done
 from tests.support.answers import answer
-from tests.support.http_server import HttpServer
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except("test_none_clears_a_time_and_unset_leaves_it")
@@ -71,22 +68,6 @@ def test_a_turn_and_what_it_left(client: Jiyi, model: ScriptedModel):
     assert client.messages.collect(turn.user_message.id).is_collected
     undone = client.changes.undo(client.changes.list(kind="long_term").results[0].operation)
     assert [change.action for change in undone] == ["undo"]
-
-
-@pytest.mark.spec("T4")
-def test_a_service_speaks_for_its_end_users(http_server: HttpServer):
-    service = User.objects.create_user("shop")
-    token = create_token(user=service, is_service=True)
-    with Jiyi(http_server.url, token, end_user="小明 100%/7") as ming:
-        others = [ming.with_options(end_user="u-2"), ming.with_options(end_user=None)]
-        memory = ming.long_term.create(category="fact", key="home", value="成都")
-        assert [ming.long_term.list().count, *[other.long_term.list().count for other in others]] == [1, 0, 0]
-        for other in others:
-            with pytest.raises(NotFound):
-                other.long_term.get(memory.id)
-        with Jiyi(http_server.url, token, end_user="小明 100%/7") as again:
-            assert again.long_term.get(memory.id).value == "成都"
-    assert User.objects.get(service=service, external_id="小明 100%/7")
 
 
 def test_none_clears_a_time_and_unset_leaves_it(client: Jiyi):

@@ -31,11 +31,6 @@ CLIENT = {"name": "tests", "version": "1"}
 
 
 @pytest.fixture
-def mei() -> User:
-    return User.objects.create_user("mei")
-
-
-@pytest.fixture
 def token(mei: User) -> str:
     return create_token(user=mei)
 

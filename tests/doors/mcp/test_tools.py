@@ -37,11 +37,6 @@ pytestmark = [
 NOWHERE = str(uuid.UUID(int=7))
 
 
-@pytest.fixture
-def mei() -> User:
-    return User.objects.create_user("mei")
-
-
 @pytest.fixture(params=REVISIONS)
 def caller(request: pytest.FixtureRequest, mei: User) -> McpCaller:
     """A client of each revision, with a personal token."""
