@@ -96,6 +96,7 @@ def test_nothing_at_a_path_of_openais_api_has_its_shape(headers: dict[str, str])
 NOBODYS = str(uuid.UUID(int=0))
 LONG = "长" * 32_001
 ASKED = {"messages": [{"role": "user", "content": "hello"}]}
+CONTINUED = {"input": "hello", "previous_response_id": "resp_1"}
 # Of each operation of OpenAI's API one refusal at least: what is sent, and the status, the parameter and the code.
 REFUSED_BY_V1: list[tuple[str, str, Any, int, str | None, str | None]] = [
     ("get", "/v1/models", None, 401, None, "invalid_api_key"),
@@ -103,7 +104,7 @@ REFUSED_BY_V1: list[tuple[str, str, Any, int, str | None, str | None]] = [
     ("post", "/v1/embeddings", {"input": "x", "model": "ada"}, 404, "model", "model_not_found"),
     ("post", "/v1/chat/completions", ASKED, 404, None, "not_found"),
     ("post", "/v1/chat/completions", {"messages": [{"role": "user", "content": LONG}]}, 413, None, "too_large"),
-    ("post", "/v1/responses", {"input": "hello", "previous_response_id": "resp_1"}, 404, None, "not_found"),
+    ("post", "/v1/responses", CONTINUED, 404, "previous_response_id", "previous_response_not_found"),
     ("post", "/v1/responses", {"input": LONG}, 413, None, "too_large"),
     ("get", "/v1/responses/resp_1", None, 404, None, "not_found"),
 ]
