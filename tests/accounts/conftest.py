@@ -6,19 +6,9 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from tests.support.scripted_model import MODEL, ScriptedModel
 
 RIGHT = "correct horse 9"
 SECURITY = "/admin/security/"
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    """The scripted model server as the product's chat model."""
-    settings.OPENAI_API_KEY = "test"
-    settings.OPENAI_BASE_URL = scripted_model.base_url
-    settings.CHAT_MODEL = MODEL
-    return scripted_model
 
 
 @pytest.fixture

@@ -26,9 +26,6 @@ from tests.accounts.conftest import RIGHT, SECURITY, is_logged_in, open_browser
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.long_except(
-        "test_the_owner_switches_it_on",
-        "test_a_password_alone_lets_nobody_in",
-        "test_a_code_is_good_once",
         "test_who_has_an_account_is_not_told",
         "test_the_link_sets_a_password_once_and_ends_all_sessions",
         "test_the_mail_is_in_the_language_of_who_asks",
@@ -168,7 +165,6 @@ def read_codes(page: Any) -> list[str]:
     return re.findall(r"<li><code>(\d{4} \d{4})</code>", page.content.decode())
 
 
-@pytest.mark.long
 def test_the_owner_switches_it_on(mei: User) -> None:
     browser = open_browser(mei)
     page = browser.get(f"{SECURITY}two-factor/").content.decode()
@@ -192,7 +188,6 @@ def test_the_owner_switches_it_on(mei: User) -> None:
     assert verify_code(user=mei, code=new[3])
 
 
-@pytest.mark.long
 def test_a_password_alone_lets_nobody_in(mei: User) -> None:
     secret, _codes = set_up(mei)
     assert Client().get("/login/code").url == "/login"
@@ -207,7 +202,6 @@ def test_a_password_alone_lets_nobody_in(mei: User) -> None:
     assert browser.get("/login/code").url == "/"
 
 
-@pytest.mark.long
 def test_a_code_is_good_once(mei: User) -> None:
     secret, codes = set_up(mei)
     for code in (make_code(secret), codes[0]):

@@ -49,7 +49,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.spec("R3"),
     pytest.mark.long_except(
-        "test_everything_goes_and_the_receipt_counts_it",
         "test_no_word_of_the_person_is_left_in_the_database_or_the_broker",
         "test_a_wrong_confirmation_erases_nothing",
         "test_a_reply_under_way_stores_nothing",
@@ -95,7 +94,6 @@ def dump_broker(broker: redis.Redis) -> str:
 # What goes and what stays
 
 
-@pytest.mark.long
 def test_everything_goes_and_the_receipt_counts_it(alice: ApiClient, bob: ApiClient) -> None:
     fill_everything(alice)
     there, others = count_rows(alice.user), dump(bob.user)

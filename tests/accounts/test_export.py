@@ -28,10 +28,7 @@ from tests.support.http_server import ApiClient
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.spec("R2"),
-    pytest.mark.long_except(
-        "test_the_document_holds_every_kind",
-        "test_values_and_times_are_as_they_are_stored",
-    ),
+    pytest.mark.long_except("test_values_and_times_are_as_they_are_stored"),
 ]
 
 NOW = datetime(2026, 11, 20, 8, 30, 0, 123456, tzinfo=UTC)
@@ -50,7 +47,6 @@ def add_messages(session: Session, count: int, content: str = "你好 hello") ->
     )
 
 
-@pytest.mark.long
 def test_the_document_holds_every_kind(alice: ApiClient, bob: ApiClient) -> None:
     build_world(alice)
     build_world(bob)
@@ -106,7 +102,6 @@ def test_it_is_written_in_portions_however_much_it_is(monkeypatch: pytest.Monkey
     assert sorted(positions) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.long
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     session = SessionFactory()
     add_messages(session, 20_000, content="a" * 1_000)

@@ -110,19 +110,3 @@ def test_a_value_that_means_nothing_stops_the_start() -> None:
     with pytest.raises(ImproperlyConfigured, match=r"METRICS_ACCESS is 'everybody'.*closed, staff, local, users, open"):
         Access.read("METRICS_ACCESS", "everybody")
     assert Access.read("METRICS_ACCESS", " Staff ") is Access.STAFF
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("page", ["/", "/admin/"])
-def test_pages_link_to_the_description_for_those_who_may_read_it(settings: Any, page: str) -> None:
-    browser = open_browser(User.objects.create_user("alice"))
-
-    def links(**headers: str) -> bool:
-        response = get(page, client=browser, **headers)
-        assert response.status_code == 200
-        return 'href="/api/docs"' in response.content.decode()
-
-    assert links(**HERE)
-    assert not links(**ELSEWHERE)
-    settings.API_DOCS_ACCESS = Access.USERS
-    assert links(**ELSEWHERE)

@@ -27,7 +27,6 @@ from tests.accounts.conftest import RIGHT, enter_password, is_logged_in, open_br
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.long_except(
-        "test_of_25_wrong_passwords_5_are_looked_at",
         "test_while_it_is_locked_a_right_password_is_answered_like_a_wrong_one",
         "test_an_end_user_does_not_log_in",
         "test_a_name_that_nobody_can_have_is_refused",
@@ -35,7 +34,6 @@ pytestmark = [
 ]
 
 
-@pytest.mark.long
 def test_of_25_wrong_passwords_5_are_looked_at(mei: User) -> None:
     statuses = [enter_password("mei", f"wrong {number}").status_code for number in range(25)]
     assert statuses == [200] * 4 + [429] * 21

@@ -20,7 +20,6 @@ from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.long_except(
-        "test_who_signs_in_first_gets_an_account_and_later_the_same",
         "test_an_id_token_that_proves_nothing_lets_nobody_in",
         "test_what_is_connected_to_another_account_is_not_taken_from_it",
     ),
@@ -60,7 +59,6 @@ def test_without_configuration_there_is_no_other_way(settings: Any) -> None:
     assert Client().get("/login/oidc/callback").status_code == 404
 
 
-@pytest.mark.long
 def test_who_signs_in_first_gets_an_account_and_later_the_same(provider: OidcProvider) -> None:
     browser = Client()
     provider.claims |= {"birthdate": "1990-01-01"}

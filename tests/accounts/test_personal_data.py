@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
-from django.contrib.postgres.search import SearchVectorField
-from django.db.models import Field, ForeignKey, Model
-from pgvector.django import VectorField
+from django.db.models import ForeignKey, Model
 
 from apps.accounts.models import User
 from apps.accounts.services.personal_data import KEPT, list_tables
@@ -43,12 +41,3 @@ def test_tables_come_before_what_their_rows_refer_to() -> None:
     assert len(order) == len(set(order))
     for position, model in enumerate(order):
         assert not (referred(model) - {model}) & set(order[:position]), model
-
-
-def test_every_table_names_its_owner_and_leaves_out_vectors_only() -> None:
-    for table in list_tables():
-        assert table.model._meta.get_field(table.owner).related_model is User
-        fields: dict[str, Field] = {field.attname: field for field in table.model._meta.concrete_fields}
-        exported = [fields[name] for name in table.exported]
-        assert not [field for field in exported if isinstance(field, VectorField | SearchVectorField)]
-        assert {*table.not_exported} <= {field.name for field in fields.values()}

@@ -6,14 +6,12 @@ import io
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from apps.accounts.models import Setting, User
 from apps.accounts.services.erasure import erase_user
@@ -22,13 +20,12 @@ from apps.accounts.services.personal_data import list_tables
 from apps.chat.models import Turn
 from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work
-from apps.core.text.clean import find_forbidden
 from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory
 from apps.memory.judge.types import PendingVerdict, Reason, Relation, Target
-from apps.memory.kinds import ATOMIC, LONG_TERM
-from apps.memory.models import AtomicMemory, Category, Change, LongTermMemory, Source, Status
+from apps.memory.kinds import ATOMIC
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.types import KindName
 from apps.memory.vectors import memories as embeddings
 from apps.profile.models import ProfileVersion, UserProfile
@@ -102,6 +99,12 @@ def comparable(document: Mapping[str, Any]) -> dict[str, list[str]]:
     return shown
 
 
+def list_columns(owner: User) -> list[Any]:
+    """Every column of the memories, what is derived included."""
+    models = (LongTermMemory, AtomicMemory)
+    return [list(model.objects.filter(user=owner).order_by("pk").values()) for model in models]
+
+
 @pytest.fixture
 def document(alice: ApiClient) -> dict[str, Any]:
     """Everything of a person with rows in every table."""
@@ -117,7 +120,7 @@ def document(alice: ApiClient) -> dict[str, Any]:
 def test_after_an_erasure_everything_is_back_under_its_own_ids(
     alice: ApiClient, document: dict[str, Any], sent: list[str]
 ) -> None:
-    before = comparable(document)
+    before, columns = comparable(document), list_columns(alice.user)
     assert {name for name, rows in document["data"].items() if not rows} <= OF_THIS_INSTALLATION
     left = sorted(row["message_id"] for row in document["data"]["work"] if row["kind"] == "extract")
     erase_user(user=alice.user)
@@ -127,6 +130,7 @@ def test_after_an_erasure_everything_is_back_under_its_own_ids(
     assert comparable(export(alice.user)) == before
     assert restore(alice.user, document).restored == {}, "again it does nothing"
     assert comparable(export(alice.user)) == before
+    assert list_columns(alice.user) == columns
     # Vectors are made again, and nothing is extracted again.
     work = Work.objects.filter(user=alice.user)
     assert sorted(str(row.message_id) for row in work.filter(kind="extract")) == left
@@ -283,75 +287,3 @@ def test_a_row_that_cannot_be_is_left_out_and_the_others_are_restored(subtests: 
         restore(UserFactory.create(), {"user": 5, "digests": 5, "data": {"chat_session": [{"id": 5}]}}).left_out == {}
     )
     assert User.objects.count() == len(UNFIT) + 1
-
-
-# Whatever memories a person has
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=40).filter(
-    lambda text: text.strip() == text
-)
-TIMES = st.integers(0, 3_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
-# Objects have one key: PostgreSQL keeps no order of keys, and the index terms are in that of the value.
-VALUES = st.recursive(
-    TEXTS | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(-1e9, 1e9),
-    lambda inner: st.lists(inner, min_size=1, max_size=3) | st.dictionaries(TEXTS, inner, min_size=1, max_size=1),
-    max_leaves=6,
-).filter(lambda value: find_forbidden(value) is None)
-ENDED = st.sampled_from([Status.PENDING, Status.REJECTED, Status.SUPERSEDED, Status.EVICTED])
-
-OF_BOTH = {"muted": st.booleans(), "status": ENDED}
-ENTRIES = st.fixed_dictionaries(
-    OF_BOTH
-    | {
-        "key": TEXTS,
-        "value": VALUES,
-        "category": st.sampled_from(Category.values),
-        "source": st.sampled_from(Source.values),
-        "confidence": st.floats(0, 1),
-        "created_at": TIMES,
-        "access_count": st.integers(0, 2**31 - 1),
-    }
-)
-STATEMENTS = st.fixed_dictionaries(
-    OF_BOTH
-    | {
-        "content": TEXTS,
-        "tags": st.lists(TEXTS, max_size=3),
-        "timestamp": TIMES,
-        "status": st.one_of(ENDED, st.just(Status.ACTIVE)),
-        "event_start": st.none() | TIMES,
-    }
-)
-
-
-@pytest.mark.spec("M4")
-@settings(
-    max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True, database=None, phases=[Phase.generate]
-)
-@given(entries=st.lists(ENTRIES, max_size=4), statements=st.lists(STATEMENTS, max_size=4), link=st.randoms())
-def test_whatever_memories_there_are_come_back(entries: list[Any], statements: list[Any], link: Any) -> None:
-    owner = UserFactory.create(username=uuid.uuid4().hex)
-    made = [
-        LongTermMemory(user=owner, last_accessed=fields["created_at"] + timedelta(days=1), **fields)
-        for fields in entries
-    ]
-    said = [AtomicMemory(user=owner, **fields) for fields in statements]
-    for kind, rows in ((LONG_TERM, made), (ATOMIC, said)):
-        for row in rows:
-            kind.derive(row)
-        kind.model.objects.bulk_create(rows)
-        for row in rows:
-            if row.status == Status.SUPERSEDED:
-                kind.model.objects.filter(pk=row.pk).update(superseded_by=link.choice(rows))
-    before, columns = export(owner), list_columns(owner)
-    LongTermMemory.objects.filter(user=owner).delete()
-    AtomicMemory.objects.filter(user=owner).delete()
-    restore(owner, before)
-    assert export(owner)["data"] == before["data"]
-    assert list_columns(owner) == columns
-
-
-def list_columns(owner: User) -> list[Any]:
-    """Every column, what is derived included."""
-    models = (LongTermMemory, AtomicMemory)
-    return [list(model.objects.filter(user=owner).order_by("pk").values()) for model in models]

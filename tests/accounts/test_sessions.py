@@ -18,11 +18,7 @@ from tests.accounts.conftest import RIGHT, SECURITY, enter_password, is_logged_i
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.long_except(
-        "test_a_login_is_noted_with_browser_and_address_and_its_use_once_in_a_few_minutes",
-        "test_all_others_are_ended_those_that_were_never_noted_too",
-        "test_nobody_ends_a_session_of_somebody_else",
-    ),
+    pytest.mark.long_except("test_a_login_is_noted_with_browser_and_address_and_its_use_once_in_a_few_minutes"),
 ]
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
@@ -89,7 +85,6 @@ def test_one_session_is_ended(mei: User) -> None:
     assert not is_logged_in(phone)
 
 
-@pytest.mark.long
 def test_all_others_are_ended_those_that_were_never_noted_too(mei: User) -> None:
     browser, others = log_in(), [log_in(), log_in()]
     LoginSession.objects.filter(session_key=others[0].session.session_key).delete()
@@ -101,7 +96,6 @@ def test_all_others_are_ended_those_that_were_never_noted_too(mei: User) -> None
     assert is_logged_in(log_in())
 
 
-@pytest.mark.long
 def test_nobody_ends_a_session_of_somebody_else(mei: User) -> None:
     browser = log_in()
     other = open_browser(User.objects.create_superuser("tang"))

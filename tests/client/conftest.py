@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -12,7 +11,6 @@ import pytest_asyncio
 from jiyi import AsyncJiyi, Jiyi
 from tests.client.scripted_server import ScriptedServer
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import MODEL, ScriptedModel
 
 
 @pytest.fixture(autouse=True)
@@ -41,15 +39,6 @@ async def async_client(alice: ApiClient) -> AsyncIterator[AsyncJiyi]:
     """The asynchronous client of alice."""
     async with AsyncJiyi(str(alice.base_url), get_token(alice)) as client:
         yield client
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    """The scripted model server as the product's chat model."""
-    settings.OPENAI_API_KEY = "test"
-    settings.OPENAI_BASE_URL = scripted_model.base_url
-    settings.CHAT_MODEL = MODEL
-    return scripted_model
 
 
 @pytest.fixture

@@ -55,7 +55,6 @@ def test_python(example: Example, alice: ApiClient, home: Path):
     example.check(run([sys.executable, "-"], example.code, alice=alice, home=home))
 
 
-@pytest.mark.long
 def test_the_command_line_from_top_to_bottom(alice: ApiClient, home: Path):
     for example in CLI:
         if is_run(example):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
 from urllib.parse import unquote
 
 import pytest
 
 from jiyi import AsyncJiyi, Jiyi
-from jiyi._decoding import ListOf
 from jiyi._requests import Request
 from jiyi._transport import FIRST_DELAY, MAX_DELAY, get_delay
 from jiyi.errors import (
@@ -232,8 +230,3 @@ def test_what_a_newer_server_adds_is_left_out(client: Jiyi, scripted_server: Scr
     assert session.id == "1"
     assert session.created_at.utcoffset().total_seconds() == 0
     assert session.last_active_at.utcoffset().total_seconds() == 8 * 3600
-
-
-def test_a_literal_may_be_null():
-    assert ListOf(Literal["a"] | None, field=None)(["a", None]) == ["a", None]
-    assert ListOf(str | None, field=None)(["a", None]) == ["a", None]

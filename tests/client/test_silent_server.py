@@ -36,12 +36,6 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_recall, "WAIT_SECONDS", 0.1)
@@ -61,41 +55,41 @@ def test_nothing_is_recalled_from_a_silent_server(silent: str) -> None:
 
 
 @pytest.mark.parametrize("answer", PASSING)
-def test_what_passes_costs_the_memories_only(server: ScriptedServer, answer: Answer) -> None:
-    server.script(answer)
-    with Jiyi(server.url, "token") as client:
+def test_what_passes_costs_the_memories_only(scripted_server: ScriptedServer, answer: Answer) -> None:
+    scripted_server.script(answer)
+    with Jiyi(scripted_server.url, "token") as client:
         assert recall(client, "Where do I live?", limit=5) == []
-    assert len(server.seen) == 1, "it is not tried again"
+    assert len(scripted_server.seen) == 1, "it is not tried again"
 
 
-def test_a_wrong_token_is_said_aloud(server: ScriptedServer) -> None:
-    server.script(refuse(401, "unauthenticated"))
-    with Jiyi(server.url, "token") as client, pytest.raises(Unauthenticated):
+def test_a_wrong_token_is_said_aloud(scripted_server: ScriptedServer) -> None:
+    scripted_server.script(refuse(401, "unauthenticated"))
+    with Jiyi(scripted_server.url, "token") as client, pytest.raises(Unauthenticated):
         recall(client, "Where do I live?", limit=5)
 
 
 @pytest.mark.parametrize("answer", PASSING)
-def test_what_is_not_recorded_waits_and_keeps_its_order(server: ScriptedServer, answer: Answer) -> None:
+def test_what_is_not_recorded_waits_and_keeps_its_order(scripted_server: ScriptedServer, answer: Answer) -> None:
     recorder = Recorder()
-    with Jiyi(server.url, "token") as client:
-        server.script(answer, answer, *[Answer(202, {"stored": 1})] * 3)
+    with Jiyi(scripted_server.url, "token") as client:
+        scripted_server.script(answer, answer, *[Answer(202, {"stored": 1})] * 3)
         for text in ("one", "two", "three"):
             turn = [{"role": "user", "content": text}]
             recorder.record(client, partial(record, turn=turn, key=f"key-{text}"))
-    texts = [json.loads(seen.body)["messages"][0]["content"] for seen in server.seen]
+    texts = [json.loads(seen.body)["messages"][0]["content"] for seen in scripted_server.seen]
     assert texts == ["one", "one", "one", "two", "three"]
-    keys = [seen.headers.get("Idempotency-Key") or seen.headers.get("idempotency-key") for seen in server.seen]
+    keys = [seen.headers.get("Idempotency-Key") or seen.headers.get("idempotency-key") for seen in scripted_server.seen]
     assert keys == ["key-one", "key-one", "key-one", "key-two", "key-three"]
 
 
-def test_what_the_server_refuses_does_not_hold_up_the_rest(server: ScriptedServer) -> None:
+def test_what_the_server_refuses_does_not_hold_up_the_rest(scripted_server: ScriptedServer) -> None:
     recorder = Recorder()
-    with Jiyi(server.url, "token") as client:
-        server.script(refuse(400, "invalid"), Answer(202, {"stored": 1}))
+    with Jiyi(scripted_server.url, "token") as client:
+        scripted_server.script(refuse(400, "invalid"), Answer(202, {"stored": 1}))
         with pytest.raises(JiyiError):
             recorder.record(client, record)
         recorder.record(client, record)
-    assert len(server.seen) == 2
+    assert len(scripted_server.seen) == 2
 
 
 @pytest.fixture
@@ -123,7 +117,7 @@ def start(hermes: Any, url: str, home: Path, monkeypatch: pytest.MonkeyPatch, **
 
 @pytest.mark.long
 def test_hermes_goes_on_and_its_turns_are_kept_until_the_server_answers(
-    hermes: Any, silent: str, server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hermes: Any, silent: str, scripted_server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider = start(hermes, silent, tmp_path, monkeypatch)
     started = time.monotonic()
@@ -136,25 +130,25 @@ def test_hermes_goes_on_and_its_turns_are_kept_until_the_server_answers(
     provider.shutdown()
 
     # Another process, later.
-    provider = start(hermes, server.url, tmp_path, monkeypatch)
-    server.script(Answer(201, SESSION), *[Answer(202, {"stored": 2})] * 3)
+    provider = start(hermes, scripted_server.url, tmp_path, monkeypatch)
+    scripted_server.script(Answer(201, SESSION), *[Answer(202, {"stored": 2})] * 3)
     provider.sync_turn("My dog is Rex.", "Hello Rex.")
     provider.shutdown()
-    texts = [json.loads(seen.body)["messages"][0]["content"] for seen in server.seen[1:]]
+    texts = [json.loads(seen.body)["messages"][0]["content"] for seen in scripted_server.seen[1:]]
     assert texts == ["I live in Leeds.", "I have a cat.", "My dog is Rex."]
     assert not (tmp_path / "jiyi" / "unrecorded.json").exists()
 
 
 def test_a_kept_turn_is_recorded_for_nobody_else(
-    hermes: Any, silent: str, server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hermes: Any, silent: str, scripted_server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider = start(hermes, silent, tmp_path, monkeypatch, user_id="mel", platform="chat")
     provider.sync_turn("I live in Leeds.", "Noted.")
     provider.shutdown()
 
-    provider = start(hermes, server.url, tmp_path, monkeypatch, user_id="ann", platform="chat")
-    server.script(Answer(201, SESSION), Answer(202, {"stored": 2}))
+    provider = start(hermes, scripted_server.url, tmp_path, monkeypatch, user_id="ann", platform="chat")
+    scripted_server.script(Answer(201, SESSION), Answer(202, {"stored": 2}))
     provider.sync_turn("I live in York.", "Noted.")
     provider.shutdown()
-    assert [json.loads(seen.body)["messages"][0]["content"] for seen in server.seen[1:]] == ["I live in York."]
+    assert [json.loads(seen.body)["messages"][0]["content"] for seen in scripted_server.seen[1:]] == ["I live in York."]
     assert "Leeds" in (tmp_path / "jiyi" / "unrecorded.json").read_text("utf-8")

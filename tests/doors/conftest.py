@@ -1,23 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import openai
 import pytest
 
+from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from tests.support.http_server import ApiClient, HttpServer
-from tests.support.scripted_model import MODEL, ScriptedModel
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    """The scripted model server as the product's chat model."""
-    settings.OPENAI_API_KEY = "test"
-    settings.OPENAI_BASE_URL = scripted_model.base_url
-    settings.CHAT_MODEL = MODEL
-    return scripted_model
 
 
 @pytest.fixture
@@ -26,3 +16,8 @@ def client(http_server: HttpServer, alice: ApiClient) -> Iterator[openai.OpenAI]
     token = create_token(user=alice.user)
     with openai.OpenAI(base_url=f"{http_server.url}/v1", api_key=token, max_retries=0) as client:
         yield client
+
+
+@pytest.fixture
+def mei(db: None) -> User:
+    return User.objects.create_user("mei")

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.accounts.models import User
-from apps.conversations.models import Message, Session
+from apps.conversations.models import Session
 from apps.doors.imports.running import run_imports
-from apps.memory.models import AtomicMemory, LongTermMemory
-from jiyi import Jiyi as Client
+from apps.memory.models import AtomicMemory
 from tests.client.cli.conftest import Jiyi
 from tests.doors.imports.samples import CHATGPT_CONVERSATION, MEM0_RESULTS
 
@@ -90,22 +88,6 @@ def test_a_file_of_no_known_format(jiyi: Jiyi, tmp_path: Path):
     done = jiyi("import", str(tmp_path / "picture.png"))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("Error: ")
-
-
-@pytest.mark.spec("R2")
-def test_an_export_of_everything_is_restored_in_an_empty_account(jiyi: Jiyi, client: Client, tmp_path: Path):
-    session = client.sessions.create(title="旅行")
-    client.sessions.record(session.id, [{"role": "user", "content": "我想去云南。"}])
-    client.long_term.create(category="fact", key="home", value="York")
-    file = tmp_path / "everything.json"
-    assert jiyi("export", str(file)).code == 0
-    client.account.erase(confirm="alice")
-    assert LongTermMemory.objects.count() == 0
-    done = jiyi("import", str(file))
-    assert done.code == 0
-    assert done.err.startswith("Restored ")
-    assert LongTermMemory.objects.get(user=User.objects.get(username="alice")).value == "York"
-    assert Message.objects.get().content == "我想去云南。"
 
 
 @pytest.mark.parametrize(

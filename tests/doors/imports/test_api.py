@@ -23,10 +23,7 @@ from tests.support.http_server import ApiClient
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.long_except(
-        "test_a_file_is_imported_in_the_background_and_reported_on",
-        "test_what_cannot_be_read_is_refused",
-        "test_an_import_is_undone_once",
-        "test_an_export_of_everything_is_restored",
+        "test_a_file_is_imported_in_the_background_and_reported_on", "test_what_cannot_be_read_is_refused"
     ),
 ]
 
@@ -105,7 +102,6 @@ def test_an_import_under_way_is_cancelled_and_one_that_has_ended_is_removed(alic
     assert not Session.objects.exists()
 
 
-@pytest.mark.long
 def test_an_import_is_undone_once(alice: ApiClient) -> None:
     path = f"/memory/imports/{send(alice, CLAUDE_ARCHIVE).json()['id']}"
     assert alice.post(f"{path}/undo").status_code == 409
@@ -122,7 +118,6 @@ def test_an_import_is_undone_once(alice: ApiClient) -> None:
     assert not AtomicMemory.objects.exists()
 
 
-@pytest.mark.long
 def test_an_export_of_everything_is_restored(alice: ApiClient, bob: ApiClient) -> None:
     session = alice.new_session(title="旅行")
     alice.say(session, "记住：我喜欢靠窗的座位")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
-from apps.doors.imports.services import create_import
 from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory
 from tests.doors.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_lines
@@ -46,18 +43,6 @@ def test_a_file_is_imported_once_however_often_it_is_given(archive: Path, user: 
     assert (Session.objects.count(), AtomicMemory.objects.filter(user=user).count()) == (1, 4)
     assert "Skipped: already_imported" in run(archive)
     assert (Session.objects.count(), AtomicMemory.objects.count()) == (1, 4)
-
-
-def test_an_import_that_was_begun_is_continued(archive: Path, user: User) -> None:
-    begun = create_import(user=user, file=io.BytesIO(CLAUDE_ARCHIVE), name="page", now=timezone.now())
-    assert str(begun.id) in run(archive)
-    assert PastImport.objects.get().state == "done"
-
-
-def test_what_is_invalid_is_shown(tmp_path: Path, user: User) -> None:
-    path = tmp_path / "lines.jsonl"
-    path.write_bytes(as_lines([{"memory": "好"}, {"memory": "x" * 40_000}]))
-    assert "over 32,000 characters" in run(path)
 
 
 @pytest.mark.parametrize("title", ["[/b] and [red]", "[[/]]", ":cat: [link=x]", "[/"])

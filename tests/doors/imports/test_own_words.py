@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import Setting, User
+from apps.accounts.models import User
 from apps.chat.search import find_conversations
 from apps.conversations.models import Attachment, Message, Session, Work
 from apps.conversations.worker import claim_rounds
@@ -16,7 +16,7 @@ from apps.extraction.run import extract
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from apps.profile.models import ProfileProposal
-from apps.profile.services import accept_proposal, reject_proposal
+from apps.profile.services import accept_proposal
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import prepare_summaries
 from tests.doors.imports.conftest import Bring, undo
@@ -175,14 +175,3 @@ def test_undoing_takes_back_what_still_waits(user: User, bring: Bring) -> None:
     assert undo(done).state == "undone"
     assert proposed(user) == [("background", "I repair clocks.", "accepted")]
     assert not AtomicMemory.objects.exists()
-
-
-@pytest.mark.long
-def test_what_was_rejected_or_is_off_is_not_proposed(user: User, bring: Bring) -> None:
-    bring(as_json([with_context(user_profile="I repair clocks.")]))
-    reject_proposal(user=user, proposal_id=ProfileProposal.objects.get().id, now=timezone.now())
-    bring(as_json([with_context(user_profile="I repair  clocks!")]))
-    assert [status for _section, _text, status in proposed(user)] == ["rejected"]
-    Setting.objects.create(user=user, key="memory.enable_user_profile", value=False)
-    assert bring(as_json([with_context(user_profile="I sell clocks.")])).counts["skipped"]["known"] == 1
-    assert len(proposed(user)) == 1

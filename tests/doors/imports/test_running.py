@@ -46,8 +46,6 @@ pytestmark = [
         "test_a_conversation_becomes_a_session_with_its_times_and_all_work",
         "test_memories_come_with_their_times_and_what_has_ended_is_not_active",
         "test_what_was_deleted_here_since_is_not_brought_back",
-        "test_an_erasure_takes_imports_along_and_stops_them",
-        "test_undoing_takes_everything_back_and_the_file_can_be_imported_again",
         "test_a_memory_that_reads_as_an_instruction_waits_for_review",
     ),
 ]
@@ -291,7 +289,6 @@ def test_imports_of_several_people_take_turns(user: User, monkeypatch: pytest.Mo
     assert order == [mine.id, theirs.id, mine.id, theirs.id]
 
 
-@pytest.mark.long
 def test_an_erasure_takes_imports_along_and_stops_them(user: User, bring: Bring) -> None:
     bring(CLAUDE_ARCHIVE)
     queue(user, make_lines(3))
@@ -327,7 +324,6 @@ def learn(user: User, message: Message, content: str) -> None:
     Change.objects.filter(object_id=memory.id).update(message=message)
 
 
-@pytest.mark.long
 def test_undoing_takes_everything_back_and_the_file_can_be_imported_again(user: User, bring: Bring) -> None:
     create_atomic_memory(user=user, content="自己写的", now=timezone.now())
     before = count_own_rows(user)

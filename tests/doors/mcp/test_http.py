@@ -31,11 +31,6 @@ CLIENT = {"name": "tests", "version": "1"}
 
 
 @pytest.fixture
-def mei() -> User:
-    return User.objects.create_user("mei")
-
-
-@pytest.fixture
 def token(mei: User) -> str:
     return create_token(user=mei)
 
@@ -98,7 +93,6 @@ def test_a_body_that_is_no_message_is_refused(token: str, body: bytes, revision:
     assert answer.status_code in ((400,) if revision == HANDSHAKE else (400, 202))  # without an ID: a notification
 
 
-@pytest.mark.long
 def test_no_argument_that_a_tool_accepts_is_too_long_however_it_is_written(caller: McpCaller) -> None:
     assert caller.call("createContext", title="t" * 200, content="\x01" * 65_536)["id"]  # six bytes for each
     assert caller.call("add_memory", content="😀" * 32_000, tags=["😀" * 50] * 50)["action"] == "created"  # twelve

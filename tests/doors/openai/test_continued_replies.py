@@ -92,13 +92,6 @@ def test_a_beginning_after_tools_have_run(client: openai.OpenAI, model: Scripted
     assert Session.objects.count() == 1
 
 
-@pytest.mark.long
-def test_responses_are_continued_the_same_way(client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion(assistant(REST)))
-    client.responses.create(model="jiyi", input=[HAIKU, assistant(BEGINNING)])
-    assert stored() == [("user", HAIKU["content"]), ("assistant", BEGINNING + REST)]
-
-
 @pytest.mark.parametrize(
     ("after", "beginning", "relayed"),
     [

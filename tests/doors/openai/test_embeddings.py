@@ -12,7 +12,6 @@ from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import fit
 from apps.core.llm.embedding_local import LOCAL_NAME
 from tests.doors.openai.tables import count_rows
-from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, make_vector, refuse_with
 
 pytestmark = pytest.mark.long_except("test_texts_get_the_vectors_of_the_local_model")
@@ -75,28 +74,3 @@ def test_a_model_that_is_away_is_503_and_nothing_is_told_of_its_server(client: o
     assert (caught.value.status_code, caught.value.code) == (503, "model_unavailable")
     assert "sk-1" not in str(caught.value)
     assert "127.0.0.1" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({}, "input"),
-        ({"input": []}, "input"),
-        ({"input": ["a", " "]}, "input"),
-        ({"input": [1, 2, 3]}, "input"),
-        ({"input": ["x"] * 2_049}, "input"),
-        ({"input": "x" * 40_000}, "input"),
-        ({"input": ["x" * 30_000] * 50}, "input"),
-        ({"input": "x", "encoding_format": "int8"}, "encoding_format"),
-        ({"input": "x", "dimensions": 2_048}, "dimensions"),
-        ({"input": "x", "dimensions": True}, "dimensions"),
-        ({"input": "x", "model": 3}, "model"),
-        ({"input": "x", "inputs": "x"}, "inputs"),
-        ([], "body"),
-    ],
-)
-def test_a_bad_request_is_refused_in_openais_shape(alice: ApiClient, body: Any, param: str):
-    response = alice.post("/v1/embeddings", json=body)
-    error = response.json()["error"]
-    assert (response.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
-    assert set(error) == {"message", "type", "param", "code"}

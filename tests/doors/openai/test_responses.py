@@ -10,39 +10,23 @@ import openai
 import pytest
 
 from apps.chat.models import Turn
-from apps.conversations.models import Message, MessageStatus, Session
+from apps.conversations.models import Message, Session
 from apps.doors.models import StoredResponse
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.doors.openai.tables import count_rows
+from tests.doors.openai.test_chat_completions import assistant, completion, texts
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.long_except(
-    "test_a_response_is_a_turn_with_memory",
-    "test_a_stream_has_the_events_that_clients_wait_for",
-    "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history",
-    "test_nothing_is_stored_where_the_client_says_so",
+    "test_a_response_is_a_turn_with_memory", "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history"
 )
 
-TOOLS: Any = [
-    {
-        "type": "function",
-        "name": "get_weather",
-        "description": "The weather.",
-        "parameters": {"type": "object"},
-        "strict": False,
-    }
-]
-CHAT_TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather", "description": "The weather.", "parameters": {"type": "object"}, "strict": False,
-        },
-    }
-]  # fmt: skip
+GET_WEATHER = {"name": "get_weather", "description": "The weather.", "parameters": {"type": "object"}, "strict": False}
+TOOLS: Any = [{"type": "function", **GET_WEATHER}]
+CHAT_TOOLS = [{"type": "function", "function": GET_WEATHER}]
 
 
 def ask(client: openai.OpenAI, given: Any, previous: str | None = None, **options: Any) -> Any:
@@ -55,16 +39,12 @@ def make_call(number: int, **arguments: str) -> dict[str, Any]:
     return {"id": f"call_{number}", "type": "function", "function": function}
 
 
-def completion(text: str | None, *calls: dict[str, Any], finish_reason: str = "stop") -> Json:
-    message = {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else finish_reason}
-    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
-    return Json(
-        {"id": "up-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
-    )
+def whole_calls(*calls: dict[str, Any]) -> Json:
+    message = {"role": "assistant", "content": None, "tool_calls": list(calls)}
+    return completion(message, finish_reason="tool_calls")
 
 
-def stream_calls(*calls: dict[str, Any], usage: bool = True) -> Reply:
+def stream_calls(*calls: dict[str, Any]) -> Reply:
     """A stream in which the arguments of each call come in two pieces."""
     deltas: list[dict[str, Any]] = []
     for at, call in enumerate(calls):
@@ -78,11 +58,6 @@ def stream_calls(*calls: dict[str, Any], usage: bool = True) -> Reply:
 
 def result(number: int, output: Any) -> Any:
     return {"type": "function_call_output", "call_id": f"call_{number}", "output": output}
-
-
-def stored(session: Session | None = None) -> list[str]:
-    rows = Message.objects.exclude(status=MessageStatus.REPLACED).order_by("session__created_at", "position")
-    return list((rows if session is None else rows.filter(session=session)).values_list("content", flat=True))
 
 
 def sent(model: ScriptedModel, at: int = -1) -> list[Any]:
@@ -118,7 +93,7 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     assert raw.headers["X-Session-Id"] == str(Session.objects.get().id)
     told = response.model_extra["jiyi"]
     assert [item["text"] for item in told["memories_used"]] == ["home: York"]
-    assert stored() == ["Where is my home? I like tea.", "You live in York."]
+    assert texts() == ["Where is my home? I like tea.", "You live in York."]
     (asked,) = model.chat_requests
     assert "<application>\nBe brief.\n</application>" in asked.messages[0]["content"]
     assert asked.body["temperature"] == 0.5
@@ -127,7 +102,6 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
 
 
-@pytest.mark.long
 @pytest.mark.spec("T3", "C6")
 def test_a_stream_has_the_events_that_clients_wait_for(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("你好，小明！Nice."), answer("Again."))
@@ -167,7 +141,7 @@ def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
     assert third.previous_response_id == second.id
     assert sent(model) == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?"]
     assert "Be kind." not in model.chat_requests[1].messages[0]["content"]  # as OpenAI has it
-    assert stored() == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?", "Mel, a nurse."]
+    assert texts() == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?", "Mel, a nurse."]
     assert Session.objects.count() == 1
     assert WorkingMemory.objects.get().turn_count == 3
 
@@ -185,12 +159,12 @@ def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: op
     say("How big is it?", city)
     town = say("I live in Leeds.", hello)
     assert sent(model) == ["Hi", "Hello.", "I live in Leeds."]
-    assert stored() == ["Hi", "Hello.", "I live in Leeds.", "Nice town."]
+    assert texts() == ["Hi", "Hello.", "I live in Leeds.", "Nice town."]
     say("And Selby?", town)
     assert sent(model) == ["Hi", "Hello.", "I live in Leeds.", "Nice town.", "And Selby?"]
     say("And now?", city)
     assert sent(model) == ["Hi", "Hello.", "I live in York.", "Nice city.", "And now?"]
-    assert stored() == ["Hi", "Hello.", "I live in York.", "Nice city.", "And now?", "Huge."]
+    assert texts() == ["Hi", "Hello.", "I live in York.", "Nice city.", "And now?", "Huge."]
     assert Session.objects.count() == 1
 
 
@@ -233,9 +207,8 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     if stream:
         model.script(answer("Hi."), stream_calls(*calls), stream_calls(again), Reply(("It rains.",)), answer("Bye."))
     else:
-        model.script(
-            answer("Hi."), completion(None, *calls), completion(None, again), completion("It rains."), answer("Bye.")
-        )
+        rain = completion(assistant("It rains."))
+        model.script(answer("Hi."), whole_calls(*calls), whole_calls(again), rain, answer("Bye."))
 
     def call(given: Any, previous: str, **options: Any) -> Any:
         body: Any = {"model": "m9", "input": given, "previous_response_id": previous, "tools": TOOLS, **options}
@@ -267,54 +240,12 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     assert [line["role"] for line in model.chat_requests[3].messages[3:]] == [
         "user", "assistant", "tool", "tool", "assistant", "tool",
     ]  # fmt: skip
-    assert stored() == ["Hello", "Hi.", "Weather at my home and in Leeds?", "It rains."]
+    assert texts() == ["Hello", "Hi.", "Weather at my home and in Leeds?", "It rains."]
     assert [len(row.exchange) for row in StoredResponse.objects.order_by("created_at")] == [0, 1, 3, 1]
     assert Turn.objects.count() == 2
     ask(client, "Thanks", previous=third.id)
     assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?", "It rains.", "Thanks"]
     assert client.responses.retrieve(second.id).output[0].call_id == "call_3"
-
-
-@pytest.mark.spec("T3")
-def test_a_client_may_send_its_calls_and_results_itself(client: openai.OpenAI, model: ScriptedModel):
-    call = make_call(1, city="York")
-    model.script(completion("Let me see.", call), completion("Rain."))
-    items: list[Any] = [{"role": "user", "content": "Weather?"}]
-    first = ask(client, items, tools=TOOLS)
-    assert [item.type for item in first.output] == ["message", "function_call"]
-    items += [*first.output, result(1, "rain")]
-    assert ask(client, items, tools=TOOLS).output_text == "Rain."
-    assert model.chat_requests[1].messages[1:] == [
-        {"role": "user", "content": "Weather?"},
-        {"role": "assistant", "content": "Let me see.", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
-    ]
-    assert stored() == ["Weather?", "Rain."]
-    assert Session.objects.count() == 1
-
-
-@pytest.mark.long
-@pytest.mark.spec("T3")
-def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
-    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
-    model.script(answer("Hello."), answer("York."))
-    kept = ask(client, "Hi")
-    before = count_rows()
-    raw = client.responses.with_raw_response.create(
-        model="jiyi", input="Where is my home?", store=False, previous_response_id=kept.id
-    )
-    response = raw.parse()
-    assert (response.output_text, "X-Session-Id" in raw.headers, response.store) == ("York.", False, False)
-    assert sent(model) == ["Hi", "Hello.", "Where is my home?"]
-    assert '"value": "York"' in model.chat_requests[1].messages[0]["content"]
-    assert count_rows() == before
-    for call in (
-        lambda: client.responses.retrieve(response.id),
-        lambda: ask(client, "And?", previous=response.id),
-    ):
-        with pytest.raises(openai.NotFoundError):
-            call()
-    assert count_rows() == before
 
 
 def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: ScriptedModel):
@@ -337,11 +268,21 @@ def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: Scrip
         ask(client, "And?", previous=f"resp_{failed.id.hex}")
 
 
-def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
-    model.script(Reply(('{"response": "Hel',), finish_reason=None), Reply(('{"response": "Hel',), finish_reason=None))
-    stream = ask(client, "Hi", stream=True)
-    with stream, pytest.raises(openai.APIError, match="kept and can be retried"):
-        list(stream)
+@pytest.mark.spec("T3")
+def test_nothing_is_stored_where_the_client_says_so(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello."), answer("York."))
+    kept = ask(client, "Hi")
+    before = count_rows()
+    response = ask(client, "Where is my home?", previous=kept.id, store=False)
+    assert (response.output_text, response.store) == ("York.", False)
+    assert sent(model) == ["Hi", "Hello.", "Where is my home?"]
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(response.id)
+    assert count_rows() == before
+
+
+def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, model: ScriptedModel):
+    model.script(Reply(('{"response": "Hel',), finish_reason=None))
     with alice.stream("POST", "/v1/responses", json={"model": "jiyi", "input": "Ho", "stream": True}) as response:
         error, failed = list(read_events(response.iter_lines()))[-2:]
     assert (error.name, error.data["code"]) == ("error", "model_unavailable")
@@ -349,53 +290,9 @@ def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, client: o
     assert failed.data["response"]["error"]["code"] == "model_unavailable"
 
 
-def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion("Tea"), Reply(("Te", "a")), completion("Note."))
+def test_a_title_is_answered_and_leaves_nothing(client: openai.OpenAI, model: ScriptedModel):
+    model.script(completion(assistant("Tea")))
     before = count_rows()
-    body: Any = {"model": "jiyi", "input": "Name this.", "extra_headers": {"X-Task": "title"}}
-    assert client.responses.create(**body).output_text == "Tea"
-    with client.responses.stream(**body) as stream:
-        assert stream.get_final_response().output_text == "Tea"
-    system: Any = [{"role": "system", "content": "Only rules."}]
-    assert ask(client, system).output_text == "Note."
+    assert ask(client, "Name this.", extra_headers={"X-Task": "title"}).output_text == "Tea"
     assert model.chat_requests[0].messages == [{"role": "user", "content": "Name this."}]
     assert count_rows() == before
-
-
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({}, "input"),
-        ({"input": " "}, "input"),
-        ({"input": [3]}, "input[0]"),
-        ({"input": [{"role": "boss", "content": "Hi"}]}, "input[0].role"),
-        ({"input": [{"role": "user", "content": [{"type": "input_video"}]}]}, "input[0].content[0].type"),
-        ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input[0].content[0]"),
-        ({"input": [{"type": "web_search_call", "id": "w"}]}, "input"),
-        ({"input": "Hi \0"}, "input"),
-        ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "\ud83d"}]}]}, "input"),
-        ({"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}, "input"),
-        ({"input": "Hi", "stream": "yes"}, "stream"),
-        ({"input": "Hi", "max_output_tokens": 0}, "max_output_tokens"),
-        ({"input": "Hi", "temperature": "hot"}, "temperature"),
-        ({"input": "Hi", "background": True}, "background"),
-        ({"input": "Hi", "tools": [3]}, "tools[0]"),
-        ({"input": "Hi", "tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
-        ({"input": "Hi", "tool_choice": {"type": "file_search"}}, "tool_choice"),
-        ({"input": "Hi", "text": {"format": {"type": "xml"}}}, "text.format"),
-        ({"input": "Hi", "include": ["message.output_text.logprobs"]}, "include"),
-        ({"input": "Hi", "metadata": {"a": 1}}, "metadata"),
-        ({"input": "Hi", "metadata": False}, "metadata"),
-        ({"input": "Hi", "model": []}, "model"),
-        ({"input": "Hi", "reasoning": "high"}, "reasoning"),
-        ([], "body"),
-    ],
-)  # fmt: skip
-def test_a_bad_request_is_refused_in_openais_shape(alice: ApiClient, model: ScriptedModel, body: Any, param: str):
-    before = count_rows()
-    content = json.dumps({"model": "jiyi", **body} if isinstance(body, dict) else body)
-    response = alice.post("/v1/responses", content=content, headers={"Content-Type": "application/json"})
-    error = response.json()["error"]
-    assert (response.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
-    assert set(error) == {"message", "type", "param", "code"}
-    assert (count_rows(), model.chat_requests) == (before, [])

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from apps.conversations.types import RecordedMessage
-from apps.doors.openai import responses_answer as names
 from apps.doors.openai.responses_request import list_references, read_items, read_response_request, to_messages
 from apps.doors.openai.stored_responses import EarlierResponse, continue_response
 
@@ -99,15 +98,6 @@ def test_references_stand_for_what_they_name():
     assert to_messages(items, referred=referred)[1:] == [
         {"role": "assistant", "content": "Hello", "tool_calls": [chat_call(1)]}
     ]
-
-
-def test_ids_name_their_response():
-    assert names.read_response_name(names.name_response(KEY)) == KEY
-    assert names.read_item_name(names.name_message(KEY)) == (KEY, None)
-    assert names.read_item_name(names.name_call(KEY, 12)) == (KEY, 12)
-    for name in ("resp_", f"resp_{KEY}", f"resp_{KEY.hex}\n", f"msg_{KEY.hex}_1", f"fc_{KEY.hex}", "", "rs_1"):
-        assert names.read_response_name(name) is None
-        assert names.read_item_name(name) is None
 
 
 def test_parameters_become_those_of_chat_completions():
