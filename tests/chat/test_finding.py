@@ -115,12 +115,6 @@ def test_what_nobody_said_is_not_found(mei: User, query: str) -> None:
     assert find(mei, query) == []
 
 
-def test_all_of_the_words_have_to_be_there(mei: User) -> None:
-    say(SessionFactory(user=mei), "Berlin in spring", "Berlin in autumn", "春天的柏林", "秋天的柏林")
-    assert excerpts(find(mei, "berlin autumn")) == ["Berlin in autumn"]
-    assert excerpts(find(mei, "柏林 秋天")) == ["秋天的柏林"]
-
-
 def test_replies_are_found_and_summaries_are_not(mei: User) -> None:
     session = SessionFactory(user=mei)
     say(session, "a reply about lighthouses", role=Role.ASSISTANT)
@@ -210,13 +204,3 @@ def test_the_answer_has_ranges_and_no_markup(alice: ApiClient) -> None:
     assert (found["session"]["id"], found["title_ranges"]) == (session, [[3, 5]])
     (hit,) = found["messages"]
     assert (hit["excerpt"], hit["ranges"]) == ("🎉 <b>灯塔</b>很高", [[5, 7]])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [("q=", 400), ("", 400), ("q=%20", 400), ("q=a%00", 400), ("q=a&mode=x", 400), ("q=a&limit=0", 400),
-     ("q=a&limit=51", 400), ("q=" + "a" * 1_001, 413)],
-)  # fmt: skip
-def test_a_bad_search_is_refused(alice: ApiClient, query: str, status: int) -> None:
-    assert alice.get(f"/chat/search?{query}").status_code == status

@@ -23,7 +23,7 @@ from apps.conversations.models import Message, Session
 from apps.conversations.rounds import fail_abandoned_rounds
 from apps.memory.models import LongTermMemory
 from tests.support.answers import answer
-from tests.support.scripted_model import MODEL, RecordedRequest, ScriptedModel, refuse_with
+from tests.support.scripted_model import RecordedRequest, ScriptedModel, refuse_with
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -80,12 +80,6 @@ def list_sent(username: str) -> list[tuple[str, str]]:
 @pytest.fixture
 def diary(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "diary")
-
-
-@pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
-    settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "test", scripted_model.base_url, MODEL
-    return scripted_model
 
 
 @pytest.mark.long
@@ -228,11 +222,3 @@ def test_a_folder_that_cannot_be_used_changes_nothing(tmp_path: Path, name: str,
     with pytest.raises(CommandError, match=reason):
         replay(write_folder(tmp_path / name, rows))
     assert (User.objects.count(), Session.objects.count(), Message.objects.count()) == (0, 0, 0)
-
-
-def test_a_missing_folder_and_an_unknown_user_are_named(diary: Path, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"nowhere/corpus\.jsonl: cannot be read: No such file"):
-        replay(tmp_path / "nowhere")
-    with pytest.raises(CommandError, match=r"There is no user named 'nobody'\."):
-        replay(diary, user="nobody")
-    assert User.objects.count() == 0

@@ -217,24 +217,6 @@ def test_the_strategy_shapes_the_reply() -> None:
     assert len(reply(long, strategy={**QUIET, "max_length": 20, "proactive_question": True})) < 120
 
 
-@pytest.mark.parametrize(
-    ("message", "answer"),
-    [
-        ("Hello!", "Hello!"),
-        ("你好", "你好！"),
-        ("Thanks!", "You're welcome."),
-        ("谢谢你", "不客气。"),
-        ("ok", "Alright."),
-        ("再见", "再见！"),
-        ("你好，最近怎么样？", "你好！我挺好的，谢谢关心。"),
-        ("Do you like cats?", "I'm the offline demonstration model, without a life or tastes of my own."),
-        ("What did we talk about last time?", "I have no summaries of earlier conversations yet."),
-    ],
-)
-def test_small_talk_is_returned(message: str, answer: str) -> None:
-    assert reply(message, strategy=QUIET) == answer
-
-
 @pytest.mark.parametrize("message", ["Write a poem", "What is a black hole?", "Who are you?", "你是谁", "帮我写一首诗"])
 def test_it_says_what_it_is_and_how_to_connect_a_model(message: str) -> None:
     said = reply(message, strategy=QUIET)

@@ -128,12 +128,6 @@ def test_a_temporary_session_neither_stores_nor_forgets(alice: ApiClient, model:
     assert active(alice) == ["My birthday is on 3 May."]
 
 
-def test_plain_chat_leaves_the_memory_alone(alice: ApiClient, model: ScriptedModel, settings: Any) -> None:
-    settings.USE_MEMORY_EMOTION_SYSTEM = False
-    assert say(alice, "Remember that I ski.")["commands"] == []
-    assert active(alice) == []
-
-
 @pytest.mark.long
 def test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
@@ -201,13 +195,6 @@ def test_what_a_model_names_without_a_command_is_shown_and_the_reply_says_that_n
     assert active(alice) == []
 
 
-def test_numbers_end_nothing_where_something_is_to_be_remembered(alice: ApiClient, model: ScriptedModel) -> None:
-    create_atomic_memory(user=alice.user, content="Tom lives in Rome.", now=NOW)
-    model.script(answer(forget=[1]))
-    say(alice, "Remember that Tom is 40 and lives in Rome.")
-    assert "Tom lives in Rome." in active(alice)
-
-
 def test_that_is_the_statement_before_in_the_session(alice: ApiClient, model: ScriptedModel) -> None:
     session = alice.new_session()
     alice.say(session, "My locker is number 4471.").raise_for_status()
@@ -216,13 +203,6 @@ def test_that_is_the_statement_before_in_the_session(alice: ApiClient, model: Sc
     assert actions(model) == {"stored": ["My locker is number 4471."]}
     assert [item["texts"] for item in turn["commands"]] == [["My locker is number 4471."]]
     assert say(alice, "Remember that.")["commands"] == []
-
-
-def test_without_a_word_in_common_what_was_recalled_is_shown(alice: ApiClient, model: ScriptedModel) -> None:
-    create_atomic_memory(user=alice.user, content="We are expecting twins in spring.", now=NOW)
-    (command,) = say(alice, "Forget my spring twins pregnancy scare.")["commands"]
-    assert command["status"] == "not_found"
-    assert [item["text"] for item in command["unclear"]] == ["We are expecting twins in spring."]
 
 
 def test_more_than_a_handful_are_left_to_the_person(alice: ApiClient, model: ScriptedModel) -> None:

@@ -15,7 +15,7 @@ from apps.conversations.rounds import record_summary
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
 from tests.support.answers import answer
-from tests.support.http_server import ApiClient, read_events
+from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.long_except(
@@ -152,9 +152,7 @@ def test_no_edit_while_a_reply_is_written(alice: ApiClient, model: ScriptedModel
     gate = Gate()
     whole = answer("慢慢来")
     model.script(Reply((whole[:20], gate, whole[20:])))
-    path = f"/chat/sessions/{alice.new_session()}/messages"
-    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
-        events = read_events(response.iter_lines())
+    with alice.streaming(alice.new_session(), "你好") as events:
         message = next(events).data["user_message"]["id"]
         assert alice.post(f"/chat/messages/{message}/edit", json={"content": "x"}).status_code == 409
         gate.open()
@@ -181,8 +179,7 @@ def test_what_has_come_of_a_stopped_reply_is_kept_and_marked(alice: ApiClient, m
     model.script(Reply((WHOLE[:CUT], Gate(), WHOLE[CUT:])))
     session = alice.new_session()
     path = f"/chat/sessions/{session}/messages"
-    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
-        events = read_events(response.iter_lines())
+    with alice.streaming(session, "你好") as events:
         message_id = next(events).data["user_message"]["id"]
         assert next(events).data == {"text": "先到的。"}
         stop(alice, message_id)
@@ -200,11 +197,7 @@ def test_a_reply_stopped_before_its_first_word_leaves_a_message_that_can_be_retr
 ):
     gate = Gate()
     model.script(Reply((gate, WHOLE)))
-    session = alice.new_session()
-    with alice.stream(
-        "POST", f"/chat/sessions/{session}/messages", json={"content": "你好", "stream": True}
-    ) as response:
-        events = read_events(response.iter_lines())
+    with alice.streaming(alice.new_session(), "你好") as events:
         message_id = next(events).data["user_message"]["id"]
         gate.wait_reached()
         _stop_here(alice, message_id)

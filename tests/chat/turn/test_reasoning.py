@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from apps.conversations.models import Message
@@ -34,15 +32,3 @@ def test_reasoning_before_the_answer_is_not_shown_and_the_memory_in_it_is_kept(
     assert Message.objects.get(role="assistant").content == "你好"
     assert events[-1].data["emotion"]["primary"] == "neutral"
     assert LongTermMemory.objects.get().value == "蓝色"
-
-
-@pytest.mark.spec("C6")
-@pytest.mark.parametrize("memory_system", [True, False])
-def test_a_model_that_only_thinks_has_given_no_reply(
-    alice: ApiClient, model: ScriptedModel, settings: Any, memory_system: bool
-):
-    settings.USE_MEMORY_EMOTION_SYSTEM = memory_system
-    model.script(Reply(("<think>嗯", answer("x"))))
-    response = alice.say(alice.new_session(), "你好")
-    assert (response.status_code, response.json()["error"]["fields"]["reason"]) == (503, "only_reasoning")
-    assert Message.objects.get().status == "failed"

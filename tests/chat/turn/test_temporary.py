@@ -37,18 +37,6 @@ def test_the_offline_model_promises_nothing(alice: ApiClient, said: str, told: s
     assert [model.objects.count() for model in (LongTermMemory, AtomicMemory, Change)] == [0, 0, 0]
 
 
-def test_the_prompt_says_that_nothing_is_kept(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session(temporary=True)
-    entries = [{"category": "fact", "key": "allergy", "value": "shrimp"}]
-    model.script(answer("I cannot keep that here.", entries=entries))
-    turn = alice.say(session, "Remember that I am allergic to shrimp.").json()
-    system = model.chat_requests[-1].messages[0]["content"]
-    assert "This conversation is temporary" in system
-    assert '"temporary": ["I am allergic to shrimp' in system
-    assert turn["memory_updates"] == []
-    assert not LongTermMemory.objects.exists()
-
-
 def test_the_inspector_shows_the_same_prompt(alice: ApiClient, model: ScriptedModel):
     model.script(answer("I cannot keep that here."))
     turn = alice.say(alice.new_session(temporary=True), "Remember that I like tea.").json()

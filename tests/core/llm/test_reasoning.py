@@ -19,14 +19,6 @@ def run(*pieces: str) -> list[str]:
 
 
 @pytest.mark.spec("E5", "E6")
-@pytest.mark.parametrize("name", ["think", "thinking", "reasoning"])
-def test_each_kind_of_block_is_left_out_while_it_streams(name: str) -> None:
-    whole = f"\n<{name}>\n用户在打招呼 <b> </thin {{}} \n</{name}>\n\n你好 <b>"
-
-    assert run(*whole) == [*[""] * whole.index("你"), *"你好 <b>", ""]
-
-
-@pytest.mark.spec("E5", "E6")
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
@@ -137,15 +129,6 @@ def test_what_comes_out_does_not_depend_on_the_split(text: str, cuts: list[int])
 
     assert out == "".join(run(text)) == "".join(run(*text))
     assert text.endswith(out)
-
-
-@pytest.mark.long
-@pytest.mark.spec("E5", "E6")
-@settings(deadline=None)
-@given(st.text().filter(lambda thought: "</think>" not in thought), st.text().map("好".__add__))
-def test_any_answer_comes_out_as_it_is_after_any_reasoning(thought: str, answer: str) -> None:
-    assert "".join(run(f"<think>{thought}</think>\n\n{answer}")) == answer
-    assert "".join(run(answer)) == answer
 
 
 @pytest.mark.long
