@@ -78,14 +78,10 @@ def test_an_emotion_with_an_invalid_part_is_unknown_and_the_rest_is_used(emotion
 
 @pytest.mark.spec("E5", "W3")
 @pytest.mark.parametrize("topic", [None, "", "  ", 5, ["颜色"], {"a": 1}])
-def test_a_topic_that_is_no_text_is_none(topic: Any):
-    assert read_with(topic=topic).topic is None
-
-
-@pytest.mark.spec("E5")
 @pytest.mark.parametrize("variables", [None, [], "x", 3])
-def test_variables_that_are_no_object_are_none(variables: Any):
-    assert read_with(context_variables=variables).variables == {}
+def test_a_topic_that_is_no_text_and_variables_that_are_no_object_are_none(topic: Any, variables: Any):
+    analysis = read_with(topic=topic, context_variables=variables)
+    assert (analysis.topic, analysis.variables) == (None, {})
 
 
 @pytest.mark.spec("E5")

@@ -115,6 +115,12 @@ def test_what_nobody_said_is_not_found(mei: User, query: str) -> None:
     assert find(mei, query) == []
 
 
+def test_all_of_the_words_have_to_be_there(mei: User) -> None:
+    say(SessionFactory(user=mei), "Berlin in spring", "Berlin in autumn", "春天的柏林", "秋天的柏林")
+    assert excerpts(find(mei, "berlin autumn")) == ["Berlin in autumn"]
+    assert excerpts(find(mei, "柏林 秋天")) == ["秋天的柏林"]
+
+
 def test_replies_are_found_and_summaries_are_not(mei: User) -> None:
     session = SessionFactory(user=mei)
     say(session, "a reply about lighthouses", role=Role.ASSISTANT)

@@ -79,3 +79,8 @@ def test_the_page_of_a_server_error_needs_no_user_and_no_database(
         page = server_error(rf.get("/"))
     assert page.status_code == 500
     assert "Your earlier messages are safe." in page.content.decode()
+
+
+def test_api_errors_stay_json(rf: RequestFactory) -> None:
+    answer = server_error(rf.get("/chat/sessions"))
+    assert json.loads(answer.content)["error"]["code"] == "internal_error"

@@ -196,6 +196,8 @@ def test_everybody_can_go_into_one_account_and_no_other_gets_anything(diary: Pat
     titles = Session.objects.filter(user=mine).values_list("title", flat=True)
     assert sorted(titles) == ["ann 2024-03-02", "lin 2024-03-01", "lin 2024-03-02"]
     assert Message.objects.filter(user=other).count() + LongTermMemory.objects.filter(user=other).count() == 0
+    with pytest.raises(CommandError, match=r"There is no user named 'nobody'\."):
+        replay(diary, user="nobody")
     assert User.objects.count() == 2
 
 

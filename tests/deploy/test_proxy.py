@@ -181,11 +181,6 @@ def test_a_stream_arrives_piece_by_piece_and_uncompressed(proxy: httpx2.Client) 
         assert next(pieces) == b"two\n\n"
 
 
-def test_metrics_are_not_for_the_outside(proxy: httpx2.Client) -> None:
-    assert proxy.get("/metrics").status_code == 404
-    assert proxy.get("/metrics?x=1").status_code == 404
-
-
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent(proxy: httpx2.Client) -> None:
     connection = http.client.HTTPConnection(proxy.base_url.host, proxy.base_url.port or 0, timeout=10)
     connection.putrequest("POST", "/")

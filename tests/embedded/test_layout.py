@@ -33,6 +33,11 @@ def test_broker_url_keeps_the_database_number() -> None:
     assert broker_url("unix:///run/redis.sock?db=3") == "redis+socket:///run/redis.sock?virtual_host=3"
 
 
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:6379/0", "rediss://user:secret@example.org:6380/2"])
+def test_broker_url_leaves_other_schemes_alone(url: str) -> None:
+    assert broker_url(url) == url
+
+
 def test_layout_is_the_same_however_the_folder_is_spelt(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "here")

@@ -79,6 +79,11 @@ def test_every_line_says_who_wrote_it() -> None:
     assert {line for line in lines if not line.startswith("web")} <= {"worker | no newline"}
 
 
+def test_what_is_no_utf8_does_no_harm() -> None:
+    code = r"import sys; sys.stdout.buffer.write(b'\xff\xfe ok\n')"
+    assert run(("web", code + STOP)) == ["web | \ufffd\ufffd ok"]
+
+
 def test_a_full_disk_under_the_log_loses_lines_and_stops_nothing(tmp_path: Path) -> None:
     later = tmp_path / "later"
     code = (

@@ -26,6 +26,7 @@ from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
 from apps.profile.services import update_profile
+from tests.chat.inspection.test_rebuild import rebuild
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, refuse_with
@@ -128,6 +129,12 @@ def test_a_temporary_session_neither_stores_nor_forgets(alice: ApiClient, model:
     assert active(alice) == ["My birthday is on 3 May."]
 
 
+def test_plain_chat_leaves_the_memory_alone(alice: ApiClient, model: ScriptedModel, settings: Any) -> None:
+    settings.USE_MEMORY_EMOTION_SYSTEM = False
+    assert say(alice, "Remember that I ski.")["commands"] == []
+    assert active(alice) == []
+
+
 @pytest.mark.long
 def test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
@@ -195,6 +202,13 @@ def test_what_a_model_names_without_a_command_is_shown_and_the_reply_says_that_n
     assert active(alice) == []
 
 
+def test_numbers_end_nothing_where_something_is_to_be_remembered(alice: ApiClient, model: ScriptedModel) -> None:
+    create_atomic_memory(user=alice.user, content="Tom lives in Rome.", now=NOW)
+    model.script(answer(forget=[1]))
+    say(alice, "Remember that Tom is 40 and lives in Rome.")
+    assert "Tom lives in Rome." in active(alice)
+
+
 def test_that_is_the_statement_before_in_the_session(alice: ApiClient, model: ScriptedModel) -> None:
     session = alice.new_session()
     alice.say(session, "My locker is number 4471.").raise_for_status()
@@ -203,6 +217,13 @@ def test_that_is_the_statement_before_in_the_session(alice: ApiClient, model: Sc
     assert actions(model) == {"stored": ["My locker is number 4471."]}
     assert [item["texts"] for item in turn["commands"]] == [["My locker is number 4471."]]
     assert say(alice, "Remember that.")["commands"] == []
+
+
+def test_without_a_word_in_common_what_was_recalled_is_shown(alice: ApiClient, model: ScriptedModel) -> None:
+    create_atomic_memory(user=alice.user, content="We are expecting twins in spring.", now=NOW)
+    (command,) = say(alice, "Forget my spring twins pregnancy scare.")["commands"]
+    assert command["status"] == "not_found"
+    assert [item["text"] for item in command["unclear"]] == ["We are expecting twins in spring."]
 
 
 def test_more_than_a_handful_are_left_to_the_person(alice: ApiClient, model: ScriptedModel) -> None:
@@ -256,8 +277,7 @@ def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiCl
     assert alice.post(f"{path}/{friends}/forget").status_code == 404
     alice.post(f"/memory/changes/{done['operation']}/undo").raise_for_status()
     assert LongTermMemory.objects.get(user=alice.user).status == "active"
-    kept = get_turn(alice.user, uuid.UUID(turn["assistant_message"]["id"]))
-    prompt = rebuild_prompt(kept)
+    prompt = rebuild(alice, turn["assistant_message"]["id"])
     assert [message.content for message in prompt.messages] == [message["content"] for message in sent]
 
 

@@ -132,19 +132,17 @@ def test_what_a_summary_covered_is_in_the_conversation_again(alice: ApiClient, m
     assert "A tale." not in prompt
 
 
-def test_an_edit_that_is_refused_changes_nothing(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
+def test_an_edit_that_is_refused_changes_nothing(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     turn = alice.say(session, "你好").json()
     message, reply = turn["user_message"]["id"], turn["assistant_message"]["id"]
-    for who, about, body, status in (
-        (bob, message, {"content": "x"}, 404),
-        (alice, reply, {"content": "x"}, 409),
-        (alice, message, {"content": " "}, 400),
-        (alice, message, {"content": "长" * 32_001}, 413),
+    for about, body, status in (
+        (reply, {"content": "x"}, 409),
+        (message, {"content": " "}, 400),
+        (message, {"content": "长" * 32_001}, 413),
     ):
-        assert who.post(f"/chat/messages/{about}/edit", json=body).status_code == status
+        assert alice.post(f"/chat/messages/{about}/edit", json=body).status_code == status
     assert alice.post(f"/chat/messages/{message}/edit/undo").status_code == 404
-    assert bob.get(f"/chat/sessions/{session}/edits").status_code == 404
     assert alice.get(f"/chat/sessions/{session}/messages").json()["results"][0] == turn["user_message"]
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import openai
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services.people import create_token
 from apps.chat.models import Turn
 from apps.chat.turn import tools
 from apps.chat.turn.tools import MAX_ROUNDS
@@ -18,7 +16,7 @@ from apps.memory.contexts import create_context
 from apps.memory.entries import create_memory
 from apps.memory.models import Change, ContextEntry, LongTermMemory, SharedContext
 from tests.support.answers import answer
-from tests.support.http_server import ApiClient, HttpServer
+from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Behaviour, Reply, ScriptedModel, call, call_tools, refuse_with
 
 pytestmark = pytest.mark.long_except(
@@ -438,31 +436,24 @@ def test_nobody_reaches_another_person_s_contexts_or_memories(alice: ApiClient, 
     assert not ContextEntry.objects.exists()
 
 
-# OpenAI's clients (T3)
+# Clients of OpenAI's API (T3)
 
 
-@pytest.fixture
-def client(http_server: HttpServer, alice: ApiClient) -> Any:
-    with openai.OpenAI(
-        base_url=f"{http_server.url}/v1", api_key=create_token(user=alice.user), max_retries=0
-    ) as client:
-        yield client
+def complete(alice: ApiClient, **more: Any) -> Any:
+    body = {"model": "jiyi", "messages": [{"role": "user", "content": MESSAGE}], **more}
+    return alice.post("/v1/chat/completions", json=body).raise_for_status().json()
 
 
-def ask(client: openai.OpenAI, **more: Any) -> Any:
-    return client.chat.completions.create(model="jiyi", messages=[{"role": "user", "content": MESSAGE}], **more)
-
-
-def test_what_is_not_stored_may_read_and_writes_nothing(client: openai.OpenAI, model: ScriptedModel):
+def test_what_is_not_stored_may_read_and_writes_nothing(alice: ApiClient, model: ScriptedModel):
     model.script(call_tools(search()), answer("No: shrimp."))
-    assert ask(client, store=False).choices[0].message.content == "No: shrimp."
+    assert complete(alice, store=False)["choices"][0]["message"]["content"] == "No: shrimp."
     assert model.chat_requests[0].tools == READING
     assert LongTermMemory.objects.get().access_count == 0
     assert not Turn.objects.exists()
 
 
-def test_a_client_s_own_tools_are_the_only_ones(client: openai.OpenAI, model: ScriptedModel):
-    own: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
-    ask(client, tools=own)
+def test_a_client_s_own_tools_are_the_only_ones(alice: ApiClient, model: ScriptedModel):
+    own = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
+    complete(alice, tools=own)
     assert model.chat_requests[0].tools == ["get_weather"]
     assert SEARCH not in model.chat_requests[0].messages[0]["content"]

@@ -51,3 +51,11 @@ async def test_name_and_key_are_sent_without_white_space_around_them(
     await model.complete(REQUEST)
     (request,) = scripted_model.requests
     assert request.headers["authorization"] == "Bearer sk-1"
+
+
+def test_a_key_alone_selects_openai(select: Settings) -> None:
+    select.OPENAI_API_KEY = "sk-1"
+    model = get_environment_model()
+
+    assert isinstance(model, OpenAIChatModel)
+    assert model.server == "https://api.openai.com/v1"

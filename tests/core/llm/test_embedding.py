@@ -24,16 +24,6 @@ def test_vectors_are_padded_with_zeros_to_the_stored_dimensions_and_have_length_
     assert not vector[2:].any()
 
 
-@pytest.mark.spec("V2")
-def test_padding_leaves_the_cosine_as_it_is() -> None:
-    left, right = [1.0, 2.0, -3.0], [0.5, -1.0, 2.0]
-    cosine = np.dot(left, right) / (np.linalg.norm(left) * np.linalg.norm(right))
-
-    first, second = fit([left, right])
-
-    assert float(first @ second) == pytest.approx(cosine, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     "rows",
     [
@@ -99,13 +89,6 @@ def test_the_same_in_another_language_is_nearer_than_something_else(text: str, n
     query, same, other = embed(text, near, far)
 
     assert float(query @ same) > EMBEDDER.min_similarity > float(query @ other)
-
-
-def test_order_and_company_of_the_texts_make_no_difference() -> None:
-    texts = [f"第 {number} 句话 about something" for number in range(150)]
-    alone = embed(texts[149])[0]
-
-    assert embed(*texts)[149] == pytest.approx(alone, abs=1e-5)
 
 
 @pytest.mark.parametrize("text", ["", " ", "😀😀", "\u200b", "é" * 5000, "."])

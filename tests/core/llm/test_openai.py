@@ -307,6 +307,8 @@ async def test_a_server_that_does_not_stream_is_understood(scripted_model: Scrip
     ("trouble", "reason"),
     [
         (refuse_with(429), "rate_limited"),
+        (refuse_with(429, retry_after="soon"), "rate_limited"),
+        (refuse_with(429, retry_after="nan"), "rate_limited"),
         (refuse_with(500), "server_error"),
         (refuse_with(503), "server_error"),
         (refuse_with(408), "server_error"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from itertools import pairwise
 
 import pytest
@@ -262,22 +261,3 @@ def test_of_valid_json_the_exact_string_is_decoded(
     answer = {**rest, "response": reply} if last else {"response": reply, **rest}
 
     assert decode_whole(json.dumps(answer, ensure_ascii=plain)) == (reply, "field")
-
-
-@pytest.mark.long
-@pytest.mark.spec("E5")
-@pytest.mark.parametrize(
-    "unit",
-    ["你好, ", '\\"', "\\u4f60", "`", "{", '" ', "``` {", '{"a": 1} '],
-    ids=lambda unit: f"{unit!r}",
-)
-@pytest.mark.parametrize("start", ['{"response": "', "", '{"a": "', '{"topic": [', "<think>"])
-def test_the_work_grows_linearly_with_the_length(start: str, unit: str) -> None:
-    def measure(length: int) -> float:
-        text = start + unit * (length // len(unit))
-        began = time.process_time()
-        decode(*(text[at : at + 3] for at in range(0, len(text), 3)))
-        return time.process_time() - began
-
-    measure(8_000)
-    assert measure(160_000) < 120 * max(measure(8_000), 0.005)  # 20 times the length; quadratic would be 400 times
