@@ -38,17 +38,7 @@ def run(*pieces: str) -> list[str]:
         ("<think>a</think>", ""),
         ("", ""),
         ("\n ", ""),
-    ],
-)
-def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None:
-    assert "".join(run(text)) == answer
-    assert "".join(run(*text)) == answer
-
-
-@pytest.mark.spec("E5", "E6")
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
+        # Special tokens of a template, and thought between them
         ("<|channel|>analysis<|message|>Hm {x}.<|end|><|start|>assistant<|channel|>final<|message|>x<|return|>", "x"),
         (
             "<|channel|>analysis<|message|>Simple<|end|><|start|>assistant<|channel|>final<|message|>Hi, you.",
@@ -64,7 +54,7 @@ def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None
         ("<|", "<|"),
     ],
 )
-def test_special_tokens_of_a_template_are_left_out_and_thought_between_them(text: str, answer: str) -> None:
+def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None:
     assert "".join(run(text)) == answer
     assert "".join(run(*text)) == answer
 
