@@ -108,7 +108,7 @@ def claim() -> SessionClaim:
 
 def learn_from(text: str, *, user: User | None = None, **said: Any) -> User:
     """Say it in a session of its own, and let it be read."""
-    session = SessionFactory(user=user or UserFactory())
+    session: Session = SessionFactory(user=user or UserFactory())
     say(session, text, **said)
     extract(claim())
     return session.user
