@@ -13,10 +13,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.backup.archive import DUMP, KEY, MANIFEST, Archive, write_file
-from apps.backup.postgresql import BackupError, find_program, find_server_programs
+from apps.backup.postgresql import BackupError, find_program
 from apps.backup.restoring import find_unknown_migrations
 from apps.core.secret_key import fingerprint
-from apps.embedded.postgres import bundled_programs
 
 WHOLE = {
     DUMP: "PGDMP" * 50,
@@ -92,18 +91,6 @@ def test_a_file_appears_when_it_is_complete_and_only_its_owner_reads_it(path: Pa
     assert path.read_bytes() == b"newer"
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"), [("", "is a folder"), ("missing/backup", "There is no folder"), ("x" * 300, "too long")]
-)
-def test_where_no_file_can_be_is_told(tmp_path: Path, name: str, reason: str) -> None:
-    with pytest.raises(BackupError, match=reason), write_file(tmp_path / name):
-        pass
-
-
-def test_migrations_that_this_code_does_not_know_are_named() -> None:
-    assert find_unknown_migrations(["accounts.0001_initial", "memory.9999_new"]) == ["memory.9999_new"]
-
-
 def make_program(folder: Path, name: str, major: int, *, then: str = "") -> None:
     folder.mkdir(exist_ok=True)
     program = folder / name
@@ -119,11 +106,6 @@ def test_the_oldest_program_that_is_new_enough_is_taken(tmp_path: Path) -> None:
     assert find_program("pg_dump", 17, folders=folders) == (tmp_path / "18" / "pg_dump", 18)
     with pytest.raises(BackupError, match=r"pg_dump of PostgreSQL 19 .*found: 15, 16, 18.*postgresql-client-19"):
         find_program("pg_dump", 19, folders=folders)
-
-
-def test_the_wheel_has_the_programs_of_the_embedded_server() -> None:
-    assert find_program("pg_restore", 18)[0].name == "pg_restore"
-    assert find_server_programs(16) == bundled_programs(16)
 
 
 @pytest.mark.long

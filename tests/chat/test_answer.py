@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.chat.emotions import NEUTRAL_STRATEGY, UNKNOWN_EMOTION, ReplyStrategy
-from apps.chat.prompts import NO_ANALYSIS, read_analysis
+from apps.chat.prompts import read_analysis
 from apps.memory.keyed import ProposedEntry
 
 TABLE = {
@@ -34,19 +34,13 @@ def read_with(**changes: Any):
 
 
 @pytest.mark.spec("E5")
-@pytest.mark.parametrize("wrap", ["{}", "```json\n{}\n```", "```\n{}\n```", "\ufeff  {}\n"])
-def test_a_valid_answer_is_read_whole_and_a_fence_is_no_repair(wrap: str):
-    analysis = read(wrap.replace("{}", json.dumps(ANSWER, ensure_ascii=False)))
+def test_a_valid_answer_is_read_whole_and_a_fence_is_no_repair():
+    analysis = read(f"```json\n{json.dumps(ANSWER, ensure_ascii=False)}\n```")
     assert analysis.emotion.to_wire() == {
         "primary": "happy", "category": "positive", "confidence": 0.8, "indicators": ["开心"],
     }  # fmt: skip
     assert (analysis.topic, analysis.variables) == ("颜色", {"color": "蓝色"})
     assert analysis.entries == (ProposedEntry(category="preference", key="喜欢的颜色", value="蓝色"),)
-
-
-@pytest.mark.spec("E5")
-def test_keys_are_read_in_any_order():
-    assert read(json.dumps(dict(reversed(ANSWER.items())))) == read(json.dumps(ANSWER))
 
 
 @pytest.mark.spec("E5")
@@ -84,14 +78,10 @@ def test_an_emotion_with_an_invalid_part_is_unknown_and_the_rest_is_used(emotion
 
 @pytest.mark.spec("E5", "W3")
 @pytest.mark.parametrize("topic", [None, "", "  ", 5, ["颜色"], {"a": 1}])
-def test_a_topic_that_is_no_text_is_none(topic: Any):
-    assert read_with(topic=topic).topic is None
-
-
-@pytest.mark.spec("E5")
 @pytest.mark.parametrize("variables", [None, [], "x", 3])
-def test_variables_that_are_no_object_are_none(variables: Any):
-    assert read_with(context_variables=variables).variables == {}
+def test_a_topic_that_is_no_text_and_variables_that_are_no_object_are_none(topic: Any, variables: Any):
+    analysis = read_with(topic=topic, context_variables=variables)
+    assert (analysis.topic, analysis.variables) == (None, {})
 
 
 @pytest.mark.spec("E5")
@@ -111,9 +101,3 @@ def test_variables_with_impossible_names_are_left_out():
 )  # fmt: skip
 def test_entries_count_only_when_storing_was_asked_for(update: Any):
     assert read_with(memory_update=update).entries == ()
-
-
-@pytest.mark.spec("E5")
-@pytest.mark.parametrize("raw", ["", "你好", "[1, 2]", "null", '"text"', "{" * 5000])
-def test_what_is_no_object_is_no_analysis(raw: str):
-    assert read(raw) == NO_ANALYSIS

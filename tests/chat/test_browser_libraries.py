@@ -33,10 +33,6 @@ def test_all_that_the_page_imports_is_served_and_packages_as_such_are_not() -> N
     assert finders.find("vendor/marked/package.json") is None
 
 
-def test_nothing_is_missing_here() -> None:
-    assert check_browser_libraries() == []
-
-
 @pytest.mark.parametrize("missing", [0, 3])
 def test_a_missing_library_is_an_error_that_says_what_to_run(settings: Any, tmp_path: Path, missing: int) -> None:
     own, *libraries = settings.STATICFILES_DIRS

@@ -210,13 +210,3 @@ def test_the_answer_has_ranges_and_no_markup(alice: ApiClient) -> None:
     assert (found["session"]["id"], found["title_ranges"]) == (session, [[3, 5]])
     (hit,) = found["messages"]
     assert (hit["excerpt"], hit["ranges"]) == ("🎉 <b>灯塔</b>很高", [[5, 7]])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [("q=", 400), ("", 400), ("q=%20", 400), ("q=a%00", 400), ("q=a&mode=x", 400), ("q=a&limit=0", 400),
-     ("q=a&limit=51", 400), ("q=" + "a" * 1_001, 413)],
-)  # fmt: skip
-def test_a_bad_search_is_refused(alice: ApiClient, query: str, status: int) -> None:
-    assert alice.get(f"/chat/search?{query}").status_code == status

@@ -114,13 +114,6 @@ def test_a_change_keeps_what_is_not_named() -> None:
     assert model._api_key == KEY
 
 
-def test_the_environments_model_answers_again_once_all_are_removed() -> None:
-    server = connect()
-    remove_server(server_id=server.pk)
-    assert isinstance(get_chat_model(), OfflineModel)
-    assert not ConnectedModel.objects.exists()
-
-
 def test_an_embedding_model_is_found_by_the_name_its_vectors_are_stored_under() -> None:
     connect(embedding=("bge-m3",))
     assert get_embedder_name().startswith("local/")

@@ -19,12 +19,9 @@ def complete(finish_reason: str = "stop", **message: Any) -> Json:
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        (complete(content=None, reasoning_content="They want OK."), "only_reasoning"),
         (complete("length", content="", reasoning="They want"), "reasoning_limit"),
         (Reply(("<think>They want OK.</think>",)), "only_reasoning"),
-        (Reply(("<think>They want",), finish_reason="length"), "reasoning_limit"),
         (Reply(("\n",)), "bad_answer"),
-        (Reply(()), "bad_answer"),
     ],
 )
 def test_a_model_without_a_reply_does_not_work(

@@ -148,13 +148,3 @@ def test_from_the_panel(session: Session, user: User, client: APIClient) -> None
     answer = browser.get(address)
     assert answer.status_code == 200
     close(answer)
-
-
-@pytest.mark.django_db
-def test_the_number_of_queries_is_that_of_few(
-    client: APIClient, session: Session, django_assert_num_queries: Any
-) -> None:
-    for position in range(10, 60):
-        say(session, position, "user", "more")
-    with django_assert_num_queries(4):
-        export(client, session, format="json")

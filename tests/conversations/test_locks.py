@@ -13,13 +13,12 @@ from django.utils import timezone
 
 from apps.chat.tasks import delete_idle_temporary_sessions
 from apps.conversations.models import Message, Session
-from apps.conversations.rounds import close_round, open_round, reopen_round
+from apps.conversations.rounds import close_round, reopen_round
 from apps.conversations.sessions import delete_session
-from apps.conversations.types import OpenRound
 from apps.core.db import release_connections
 from apps.memory.models import WorkingMemory
 from apps.memory.working import count_turn, record_analysis, record_form
-from tests.support.factories import SessionFactory
+from tests.support.factories import SessionFactory, open_message
 
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,20 +51,6 @@ def run_until_blocked() -> Iterator[Run]:
             pytest.fail(f"It did not have to wait: {future.exception() or future.result()}")
 
         yield run
-
-
-def open_message(session: Session, *, lease: timedelta = timedelta(minutes=1)) -> OpenRound:
-    opened, _earlier = open_round(
-        user=session.user,
-        session_id=session.id,
-        content="你好",
-        idempotency_key=None,
-        window_limit=20,
-        said_at=timezone.now(),
-        now=timezone.now(),
-        lease=lease,
-    )
-    return opened
 
 
 def count(session: Session) -> Any:

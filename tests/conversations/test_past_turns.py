@@ -11,16 +11,18 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from apps.conversations import queue
 from apps.conversations.models import Message, Recording, Session, Work
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = pytest.mark.long_except(
-    "test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked",
-    "test_the_same_key_again_answers_the_same_and_stores_nothing_twice",
-    "test_one_bad_message_refuses_all",
-)
+pytestmark = [
+    pytest.mark.usefixtures("sent"),
+    pytest.mark.long_except(
+        "test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked",
+        "test_the_same_key_again_answers_the_same_and_stores_nothing_twice",
+        "test_one_bad_message_refuses_all",
+    ),
+]
 
 KEY = {"Idempotency-Key": "import-1"}
 CHAT = [
@@ -31,14 +33,6 @@ CHAT = [
     {"role": "assistant", "content": "Lovely."},
     {"role": "assistant", "content": "Anything else?"},
 ]
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the tasks that were sent, in place of sending them."""
-    names: list[str] = []
-    monkeypatch.setattr(queue, "send_task", names.append)
-    return names
 
 
 def record(client: ApiClient, session: str, messages: list[dict[str, Any]], **headers: str) -> httpx2.Response:
@@ -94,15 +88,6 @@ def test_times_are_kept_and_the_session_becomes_active_now(alice: ApiClient):
         now,
     ]
     assert Session.objects.get().last_active_at == now
-
-
-@pytest.mark.spec("C9")
-def test_an_untitled_session_takes_its_title_from_the_first_message_of_the_user(alice: ApiClient):
-    untitled, titled = alice.new_session(), alice.new_session(title="旧事")
-    for session in (untitled, titled):
-        record(alice, session, [CHAT[1], CHAT[2]])
-    assert Session.objects.get(id=untitled).title == "I work as a nurse."
-    assert Session.objects.get(id=titled).title == "旧事"
 
 
 @pytest.mark.spec("C9")

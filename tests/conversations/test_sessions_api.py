@@ -53,12 +53,6 @@ def test_sessions_are_listed_by_last_activity_and_paged(alice: ApiClient, bob: A
     assert page["next"].endswith("limit=1&offset=2")
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=x", "offset=-1", "limit=1.5", "limit="])
-def test_a_bad_page_is_refused(alice: ApiClient, query: str):
-    response = alice.get(f"/chat/sessions?{query}")
-    assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
-
-
 def test_an_untitled_session_takes_its_title_from_the_first_message(alice: ApiClient):
     session = alice.new_session()
     alice.say(session, "  我想去\n北京旅行  ")

@@ -66,13 +66,6 @@ async def test_a_body_that_says_it_is_too_long_is_refused_unread(length: int) ->
     assert read == 0
 
 
-async def test_the_limit_is_the_settings(settings: Any) -> None:
-    settings.IMPORT_MAX_BYTES = 3 * MIB
-    answer, read = await ask(length=str(4 * MIB), portions=make_portions(1, size=1))
-    check_refused(answer, limit=3 * MIB)
-    assert read == 0
-
-
 @pytest.mark.parametrize("length", [None, "", "12", "x", "9" * 30])
 async def test_a_body_that_does_not_say_it_is_refused_once_it_is_too_long(settings: Any, length: str | None) -> None:
     settings.IMPORT_MAX_BYTES = MIB

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,35 +11,7 @@ from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from apps.core.cache import PAUSE_SECONDS, Breaker, BreakingCache
-
-
-class HangingServer:
-    """Takes connections, counts them and never says a word."""
-
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
-        self._held: list[socket.socket] = []
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                self._held.append(self._listener.accept()[0])
-            except OSError:
-                return
-
-    @property
-    def asked(self) -> int:
-        return len(self._held)
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join(10)
-        for held in self._held:
-            held.close()
+from tests.support.hanging import HangingServer
 
 
 @pytest.fixture

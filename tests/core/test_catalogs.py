@@ -1,5 +1,4 @@
 import gettext
-import os
 from pathlib import Path
 
 import pytest
@@ -34,15 +33,6 @@ def test_a_catalogue_is_compiled_and_guesses_are_left_out(tmp_path: Path) -> Non
         translations = gettext.GNUTranslations(file)
     assert translations.gettext("Memory") == "记忆"
     assert translations.gettext("Guessed") == "Guessed"
-
-
-def test_what_is_up_to_date_is_left_alone_and_what_is_older_is_compiled_again(tmp_path: Path) -> None:
-    source = write_catalog(tmp_path)
-    target = source.with_suffix(".mo")
-    compile_catalogs([tmp_path])
-    assert compile_catalogs([tmp_path]) == []
-    os.utime(target, (0, 0))
-    assert compile_catalogs([tmp_path]) == [target]
 
 
 def test_a_broken_catalogue_is_an_error_and_nothing_is_written(tmp_path: Path) -> None:

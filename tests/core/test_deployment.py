@@ -12,12 +12,10 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.checks import run_checks
 from django.test import Client
-from django.utils.module_loading import import_string
 
 pytestmark = pytest.mark.long_except(
     "test_without_tls_one_finding_says_so",
     "test_behind_tls_nothing_is_found",
-    "test_the_middleware_that_those_checks_do_not_see_is_there",
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -74,21 +72,6 @@ def test_behind_tls_nothing_is_found(settings: Any) -> None:
 def test_what_an_operator_can_get_wrong_is_still_found(settings: Any) -> None:
     settings.SECRET_KEY, settings.ALLOWED_HOSTS = "short", []
     assert find_messages() == {"core.W001", "security.W009", "security.W020"}
-
-
-@pytest.mark.parametrize(
-    "base",
-    [
-        "django.middleware.security.SecurityMiddleware",
-        "django.middleware.clickjacking.XFrameOptionsMiddleware",
-        "django.middleware.csrf.CsrfViewMiddleware",
-        "django.contrib.sessions.middleware.SessionMiddleware",
-        "csp.middleware.CSPMiddleware",
-    ],
-)
-def test_the_middleware_that_those_checks_do_not_see_is_there(base: str) -> None:
-    ours = [import_string(name) for name in django_settings.MIDDLEWARE]
-    assert any(isinstance(one, type) and issubclass(one, import_string(base)) for one in ours)
 
 
 def test_behind_tls_plain_http_leads_to_https_but_for_the_machines_beside_us(settings: Any, client: Client) -> None:

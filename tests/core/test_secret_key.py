@@ -12,7 +12,6 @@ from apps.core.secret_key import (
     UnreadableSecret,
     decrypt,
     encrypt,
-    fingerprint,
     get_former_keys,
     get_secret_key,
     put_secret_key,
@@ -36,11 +35,6 @@ def test_another_key_takes_its_place_and_it_stays_readable(tmp_path: Path) -> No
     assert get_secret_key(tmp_path) == "restored"
     assert get_former_keys(tmp_path) == [before]
     assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
-
-
-def test_a_fingerprint_tells_keys_apart_and_nothing_else() -> None:
-    assert fingerprint("a") != fingerprint("b")
-    assert len(fingerprint("a")) == 16
 
 
 def test_what_was_encrypted_is_read_again_and_looks_different_each_time():

@@ -8,34 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.installations import DEPLOY, find_free_port, find_postgres_programs
-from tests.support.networks import can_make_namespaces, make_network
-from tests.support.tools import find_tool
 
 pytestmark = pytest.mark.long
 
 FAILOVER = DEPLOY / "failover"
-
-
-@pytest.mark.long
-def test_hosts_have_users_and_networks_of_their_own_and_leave_nothing() -> None:
-    if not can_make_namespaces():
-        pytest.skip("network namespaces need root on Linux, and a container that permits them")
-    ip = find_tool("ip", reason="apt-get install iproute2")
-    with make_network(namespaces=True) as network:
-        first, second = network.make_host("first"), network.make_host("second", user="nobody")
-        assert first.address != second.address
-        assert [host.run(["/usr/bin/id", "-u"], environment={})[1] for host in (first, second)] == [
-            "61002\n",
-            "65534\n",
-        ]
-        assert first.address in first.run([ip, "-brief", "address"], environment={})[1]
-        assert second.address not in first.run([ip, "-brief", "address"], environment={})[1]
-        first.lose()
-        assert "DOWN" in first.run([ip, "-brief", "link", "show", "eth0"], environment={})[1]
-        first.come_back()
-        bridge = network.bridge
-    assert bridge not in subprocess.run([ip, "link"], capture_output=True, text=True, check=True).stdout
-    assert bridge not in subprocess.run([ip, "netns"], capture_output=True, text=True, check=True).stdout
 
 
 def run_script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 def test_people_talk_through_a_pooler_that_is_restarted() -> None:
     pgbouncer = find_or_install("pgbouncer", package="pgbouncer")
-    with make_network(namespaces=False) as network, ScriptedModel() as model:
+    with make_network() as network, ScriptedModel() as model:
         model.default = lambda _request: MODEL_ANSWER
         installation = Installation(network, model.base_url)
         database = installation.make_database("database", durable=False)

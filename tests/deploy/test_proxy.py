@@ -181,15 +181,6 @@ def test_a_stream_arrives_piece_by_piece_and_uncompressed(proxy: httpx2.Client) 
         assert next(pieces) == b"two\n\n"
 
 
-def test_other_answers_are_compressed(proxy: httpx2.Client) -> None:
-    assert proxy.get("/", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
-
-
-def test_metrics_are_not_for_the_outside(proxy: httpx2.Client) -> None:
-    assert proxy.get("/metrics").status_code == 404
-    assert proxy.get("/metrics?x=1").status_code == 404
-
-
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent(proxy: httpx2.Client) -> None:
     connection = http.client.HTTPConnection(proxy.base_url.host, proxy.base_url.port or 0, timeout=10)
     connection.putrequest("POST", "/")
@@ -202,10 +193,6 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_sent(proxy: httpx2.Cli
         "error": {"code": "too_large", "message": "The file is larger than 200 MiB.", "fields": limit}
     }
     connection.close()
-
-
-def test_the_page_of_an_error_is_not_asked_for(proxy: httpx2.Client) -> None:
-    assert proxy.get("/413.json").status_code == 404
 
 
 def test_the_proxy_refuses_what_jiyi_would_refuse() -> None:

@@ -63,7 +63,7 @@ def start_host(installation: Installation, host: Host) -> None:
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
     nginx = find_or_install("nginx", package="nginx-light")
-    with make_network(namespaces=False) as network, ScriptedModel() as model:
+    with make_network() as network, ScriptedModel() as model:
         model.default = lambda _request: MODEL_ANSWER
         installation = Installation(network, model.base_url)
         database = installation.make_database("database", durable=False)

@@ -19,7 +19,6 @@ from tests.support.processes import find_processes, wait_until
 
 pytestmark = pytest.mark.long_except(
     "test_every_line_says_who_wrote_it",
-    "test_signal_handlers_are_put_back",
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -35,11 +34,6 @@ programs = [
 Supervisor(programs, cwd=Path.cwd(), env=os.environ, output=sys.stdout).run()
 print("all stopped", flush=True)
 """
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def run(*programs: tuple[str, str], output: io.StringIO | None = None) -> list[str]:
@@ -101,29 +95,10 @@ def test_a_full_disk_under_the_log_loses_lines_and_stops_nothing(tmp_path: Path)
     assert later.exists()
 
 
-def test_a_last_line_without_an_end_is_not_lost() -> None:
-    assert run(("web", "import sys; sys.stdout.write('last words')" + STOP)) == ["web | last words"]
-
-
 def test_a_line_too_long_is_passed_on_in_pieces() -> None:
     lines = run(("web", "import sys; print('a' * 200_000)" + STOP))
     assert len(lines) > 1
     assert "".join(line.removeprefix("web | ") for line in lines) == "a" * 200_000
-
-
-def test_colours_are_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    program = ("web", "import sys; print('hi')" + STOP)
-    assert run(program, output=Terminal()) == ["\x1b[36mweb | \x1b[0mhi"]
-    assert run(program) == ["web | hi"]
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert run(program, output=Terminal()) == ["web | hi"]
-
-
-def test_signal_handlers_are_put_back() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    run(("web", "import sys" + STOP))
-    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_program_that_ends_is_started_again_after_longer_and_longer_pauses(tmp_path: Path) -> None:

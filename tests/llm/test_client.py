@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -94,12 +93,3 @@ async def test_an_answer_to_a_schema_streams_its_reply(model: OpenAIChatModel) -
     result = read_json_object(decoded.raw)
     assert result.value is not None
     assert (result.value["response"], result.value["emotion"]["primary"]) == (decoded.text, value["emotion"]["primary"])
-
-
-@pytest.mark.long
-async def test_calls_at_the_same_time_are_all_answered(model: OpenAIChatModel) -> None:
-    requests = [make_request(f"Count to {number}.", formatted=False, max_tokens=8) for number in range(6)]
-
-    answers = await asyncio.gather(*map(model.complete, requests))
-
-    assert all(answers)

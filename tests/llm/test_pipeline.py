@@ -14,14 +14,14 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Role, Work
 from apps.conversations.queue import MAX_ATTEMPTS
-from apps.conversations.rounds import close_round, open_round
+from apps.conversations.rounds import close_round
 from apps.core.text.clean import find_forbidden
 from apps.extraction import tasks
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory, SharedContext
 from apps.memory.validation import find_event_problem, find_problems
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
-from tests.support.factories import SessionFactory
+from tests.support.factories import SessionFactory, open_message
 
 pytestmark = [pytest.mark.llm, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
@@ -51,17 +51,7 @@ def test_whatever_it_answers_nothing_invalid_is_stored_and_nothing_is_stuck() ->
     update_settings(user=session.user, changes={"memory.summary_threshold": 4})
     now = timezone.now()
     for content in SAID:
-        opened, _earlier = open_round(
-            user=session.user,
-            session_id=session.id,
-            content=content,
-            idempotency_key=None,
-            window_limit=20,
-            said_at=now,
-            now=now,
-            lease=timedelta(minutes=1),
-        )
-        close_round(opened=opened, reply="OK", emotion=None, now=now)
+        close_round(opened=open_message(session, content), reply="OK", emotion=None, now=now)
     rows = Work.objects.filter(user=session.user)
     assert {*rows.values_list("kind", flat=True)} == {"embed", "extract", "summarize"}
     run_tasks()

@@ -75,21 +75,3 @@ def test_a_streamed_turn_is_the_sum_of_its_deltas(alice: ApiClient, message: str
     assert text == events[-1].data["assistant_message"]["content"]
     assert text == Message.objects.get(role="assistant").content
     assert_sound(alice.user)
-
-
-@pytest.mark.long
-@pytest.mark.spec("E6")
-def test_plain_chat_is_answered_too(alice: ApiClient, settings: Any):
-    settings.USE_MEMORY_EMOTION_SYSTEM = False
-    turn = alice.say(alice.new_session(), MESSAGES[1]).json()
-    assert turn["assistant_message"]["content"].strip()
-    assert turn["emotion"] is None
-
-
-@pytest.mark.long
-@pytest.mark.spec("H1")
-def test_a_form_is_continued_from(alice: ApiClient):
-    form = {"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}}
-    response = alice.post(f"/chat/sessions/{alice.new_session()}/hitl-forms", json=form)
-    assert response.status_code == 201, response.text
-    assert response.json()["assistant_message"]["content"].strip()

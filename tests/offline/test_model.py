@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import apps.offline
 from apps.core.llm.types import PromptMessage
-from apps.offline.model import OfflineModel
 from tests.offline.prompts import ask, remember, render_system, stream_pieces
 
 MAX_CODE_LINES, MAX_DATA_LINES = 1_500, 650
@@ -50,10 +46,6 @@ def test_without_a_format_it_answers_in_plain_text() -> None:
     assert "".join(pieces) == "你喜欢的颜色是蓝色。"
 
 
-def test_it_is_called_offline() -> None:
-    assert OfflineModel.name == "offline"
-
-
 @pytest.mark.parametrize(
     "system",
     [
@@ -68,42 +60,7 @@ def test_missing_and_unreadable_blocks_count_as_empty(system: str) -> None:
     assert "".join(pieces) == "你好！"
 
 
-@pytest.mark.parametrize(
-    ("message", "topic"),
-    [
-        ("你好", None),
-        ("Thanks a lot!", None),
-        ("true", None),
-        ("helped ya", None),
-        ("的确", None),
-        ("确实如此", None),
-        ("我想聊聊人工智能的未来", "人工智能的未来"),
-        ("下周我想去北京旅行", "北京旅行"),
-        ("How do I bake sourdough bread at home?", "sourdough bread"),
-        ("I have a job interview at Google next week", "interview at Google"),
-    ],
-)
-def test_the_topic_is_in_the_persons_words(message: str, topic: str | None) -> None:
-    assert ask(message)["topic"] == topic
-
-
 @pytest.mark.parametrize("message", ["666", "？", "...", "👍"])
 def test_what_is_in_no_language_is_answered_in_that_of_the_conversation(message: str) -> None:
     earlier = (PromptMessage("user", "我住在上海"), PromptMessage("assistant", "好"))
     assert "我在听" in ask(message, earlier=earlier)["response"]
-
-
-@pytest.mark.parametrize(
-    "piece", ["a", "我", "，", "i am really ", "my mother's ", "“", '"', ".", "每天", "\n", "I like x, "]
-)
-def test_a_long_message_is_answered(piece: str) -> None:
-    # The time limit of the test is what a quadratic pattern would break.
-    assert ask((piece * 32_000)[:32_000])["response"]
-
-
-def test_it_stays_small() -> None:
-    folder = Path(apps.offline.__path__[0])
-    code = sum(len(path.read_text("utf-8").splitlines()) for path in folder.rglob("*.py"))
-    data = sum(len(path.read_text("utf-8").splitlines()) for path in (folder / "data").iterdir())
-    assert 0 < code <= MAX_CODE_LINES
-    assert 0 < data <= MAX_DATA_LINES

@@ -202,9 +202,7 @@ def test_everything_remembered_is_listed() -> None:
     assert said.startswith("This is what I remember:\nHome\n- I live in York.")
 
 
-def test_what_was_told_is_quoted_and_a_feeling_answered() -> None:
-    assert reply("I live in York.", strategy=QUIET) == "Thanks for telling me: “I live in York.”"
-    assert reply("我住在上海。", strategy=QUIET) == "谢谢你告诉我：“我住在上海。”"
+def test_a_feeling_is_answered() -> None:
     assert reply("我好难过", strategy=QUIET) == "听起来你心里不好受，我在这里听你说。"
 
 
@@ -215,24 +213,6 @@ def test_the_strategy_shapes_the_reply() -> None:
     assert reply("嗯，下雨了", strategy={**QUIET, "tone": "calm_reassuring"}) == "别着急，慢慢来。"
     long = "I live in York, in a house by the river. I work at the city archive. I have three dogs."
     assert len(reply(long, strategy={**QUIET, "max_length": 20, "proactive_question": True})) < 120
-
-
-@pytest.mark.parametrize(
-    ("message", "answer"),
-    [
-        ("Hello!", "Hello!"),
-        ("你好", "你好！"),
-        ("Thanks!", "You're welcome."),
-        ("谢谢你", "不客气。"),
-        ("ok", "Alright."),
-        ("再见", "再见！"),
-        ("你好，最近怎么样？", "你好！我挺好的，谢谢关心。"),
-        ("Do you like cats?", "I'm the offline demonstration model, without a life or tastes of my own."),
-        ("What did we talk about last time?", "I have no summaries of earlier conversations yet."),
-    ],
-)
-def test_small_talk_is_returned(message: str, answer: str) -> None:
-    assert reply(message, strategy=QUIET) == answer
 
 
 @pytest.mark.parametrize("message", ["Write a poem", "What is a black hole?", "Who are you?", "你是谁", "帮我写一首诗"])

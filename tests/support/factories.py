@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import factory
@@ -10,6 +11,8 @@ from factory.django import DjangoModelFactory
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
+from apps.conversations.rounds import open_round
+from apps.conversations.types import OpenRound
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory
 
@@ -44,3 +47,19 @@ class LongTermMemoryFactory(DjangoModelFactory[LongTermMemory]):
     def _create(cls, model_class: type[LongTermMemory], *args: Any, **kwargs: Any) -> LongTermMemory:
         memory, _action = create_memory(**kwargs)
         return memory
+
+
+def open_message(session: Session, content: str = "你好", *, lease: timedelta = timedelta(minutes=1)) -> OpenRound:
+    """What a turn does first: a message of the session that nobody has answered yet."""
+    now = timezone.now()
+    opened, _earlier = open_round(
+        user=session.user,
+        session_id=session.id,
+        content=content,
+        idempotency_key=None,
+        window_limit=20,
+        said_at=now,
+        now=now,
+        lease=lease,
+    )
+    return opened

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,11 +101,17 @@ class ApiClient(httpx2.Client):
 
     def say_streaming(self, session_id: str, content: str, **headers: str) -> list[Event]:
         """Send a message and return all the events of its stream."""
+        with self.streaming(session_id, content, **headers) as events:
+            return list(events)
+
+    @contextmanager
+    def streaming(self, session_id: str, content: str, **headers: str) -> Iterator[Iterator[Event]]:
+        """Send a message; the events of its stream as they come."""
         body = {"content": content, "stream": True}
         path = f"/chat/sessions/{session_id}/messages"
         with self.stream("POST", path, json=body, headers=headers) as response:
             assert response.headers["content-type"].startswith("text/event-stream"), response.read()
-            return list(read_events(response.iter_lines()))
+            yield read_events(response.iter_lines())
 
 
 @dataclass(frozen=True)

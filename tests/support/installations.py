@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -127,9 +126,6 @@ class Postgres:
         ]
         wait_until(lambda: subprocess.run(ready, check=False).returncode == 0)
 
-    def stop(self) -> None:
-        self.host.stop("postgres", number=signal.SIGINT)
-
     def execute(self, database: str, *statements: str) -> str:
         """Run statements as the superuser; return the rows of the last, a line each."""
         command = [self.programs / "psql", "--no-psqlrc", "-qtA", "--set", "ON_ERROR_STOP=1", "--dbname", database]
@@ -138,31 +134,6 @@ class Postgres:
     def script(self, name: str, *arguments: str | Path, **environment: str) -> str:
         """Run a script of ``deploy/failover`` on this host, as the account of PostgreSQL."""
         return self._check(DEPLOY / "failover" / name, *arguments, **environment)
-
-    def count_standbys(self) -> int:
-        """How many standbys a commit may wait for are following it now."""
-        counted = "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"
-        return int(self.execute("postgres", counted))
-
-    def follow(self, primary: Postgres) -> None:
-        """Become a new standby of a primary, whose commits wait for it from now on."""
-        arguments = (primary.host.address, str(primary.port), self.host.name, self.data)
-        self.script("make_standby.sh", *arguments, PGPASSWORD=REPLICATION_PASSWORD)
-        self.start()
-        primary.wait_for_commits_at(self)
-
-    def rejoin(self, primary: Postgres) -> None:
-        """Follow the new primary after having been lost as the former one; its commits wait for this one."""
-        self.host.come_back()
-        arguments = (self.data, primary.host.address, str(primary.port), self.host.name)
-        self.script("rejoin.sh", *arguments, PGPASSWORD=REPLICATION_PASSWORD)
-        self.start()
-        primary.wait_for_commits_at(self)
-
-    def wait_for_commits_at(self, standby: Postgres) -> None:
-        """Answer commits only once a standby has them."""
-        self.script("wait_for_standbys.sh", standby.host.name)
-        wait_until(lambda: self.count_standbys() == 1)
 
     def _check(self, *command: str | Path, **environment: str) -> str:
         status, output = self.host.run(list(command), environment={**self.environment, **environment})
@@ -187,7 +158,7 @@ class Installation:
 
     def make_database(self, name: str, *, durable: bool = True) -> Postgres:
         host = self.network.make_host(name, user="nobody")  # initdb wants an account with a name
-        database = Postgres(host, 5432 if self.network.namespaces else find_free_port(host.address), durable)
+        database = Postgres(host, find_free_port(host.address), durable)
         self.databases.append(database)
         return database
 
@@ -202,7 +173,7 @@ class Installation:
         """Start PgBouncer with ``deploy/pgbouncer``'s settings, and have what is started from now on use it."""
         version = subprocess.run([pgbouncer, "--version"], capture_output=True, text=True, check=True).stdout
         major, minor = map(int, re.findall(r"\d+", version)[:2])
-        port = self._choose_port(host, "pgbouncer", 6432)
+        port = self._choose_port(host, "pgbouncer")
         settings = (DEPLOY / "pgbouncer" / "pgbouncer.ini").read_text()
         for there, here in (
             ("host=database port=5432", f"host={database.host.address} port={database.port}"),
@@ -223,7 +194,7 @@ class Installation:
 
     def start_queue(self, host: Host) -> None:
         """Start Valkey, as compose does."""
-        port = self._choose_port(host, "valkey", 6379)
+        port = self._choose_port(host, "valkey")
         options = {"bind": host.address, "port": str(port), "requirepass": PASSWORD, "dir": str(host.folder)}
         options |= {"appendonly": "yes", "save": "", "maxmemory-policy": "noeviction"}
         command = [get_binary_path(), *(part for name, value in options.items() for part in (f"--{name}", value))]
@@ -231,11 +202,10 @@ class Installation:
         self.redis_url = f"redis://:{QUOTED}@{host.address}:{port}/0"
         wait_until(lambda: is_listening(host.address, port))
 
-    def _choose_port(self, host: Host, name: str, standard: int) -> int:
-        """The port of a program of a host, the same each time: the usual one where the host has its own network."""
+    def _choose_port(self, host: Host, name: str) -> int:
+        """The port of a program of a host, the same each time."""
         if (host.name, name) not in self._ports:
-            own = self.network.namespaces and standard
-            self._ports[host.name, name] = standard if own else find_free_port(host.address)
+            self._ports[host.name, name] = find_free_port(host.address)
         return self._ports[host.name, name]
 
     def environment(self, host: Host) -> dict[str, str]:
@@ -267,7 +237,7 @@ class Installation:
 
     def start_web(self, host: Host, name: str = "web") -> None:
         """Start a web process, as the image does."""
-        port = self._choose_port(host, name, 8000 if name == "web" else 0)
+        port = self._choose_port(host, name)
         if (host, name, port) not in self.webs:
             self.webs.append((host, name, port))
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--host", host.address]
@@ -289,7 +259,7 @@ class Installation:
 
     def start_proxy(self, host: Host, nginx: str) -> str:
         """Start nginx in front of the web processes with the files of ``deploy/nginx``; return its address."""
-        port = self._choose_port(host, "nginx", 8080)
+        port = self._choose_port(host, "nginx")
         webs = [(web.address, number) for web, _name, number in self.webs]
         main = render_nginx(host.folder, webs, host.address, port)
         command: Sequence[str | Path] = [nginx, "-c", main, "-p", host.folder, "-e", "stderr", "-g", "daemon off;"]

@@ -14,6 +14,7 @@ import httpx2
 from tests.support.http_server import read_events
 
 _PAUSE_SECONDS = 0.1
+_PATIENCE_SECONDS = 200
 
 
 @dataclass
@@ -33,25 +34,20 @@ class Person:
     token: str
     name: str
     streams: bool = False
-    patience: float = 200.0
-    pause: float = 0.0
-    """Seconds between an answer and the next message."""
-
     answered: list[Answered] = field(default_factory=list)
     problems: Counter[str] = field(default_factory=Counter)
     error: BaseException | None = None
     session: str = ""
 
-    def talk(self, stopping: threading.Event, *, messages: int | None = None) -> None:
-        """Talk until told to stop, or for a number of messages."""
+    def talk(self, stopping: threading.Event) -> None:
+        """Talk until told to stop."""
         try:
             with self._client() as client:
                 self.session = self.session or self._start_session(client)
                 for number in itertools.count(len(self.answered)):
-                    if stopping.is_set() or (messages is not None and number >= messages):
+                    if stopping.is_set():
                         return
                     self.answered.append(self._say(client, f"{self.name}: message {number}"))
-                    stopping.wait(self.pause)
         except BaseException as error:
             self.error = error
 
@@ -95,7 +91,7 @@ class Person:
     def _say(self, client: httpx2.Client, content: str) -> Answered:
         began = time.monotonic()
         failed = ""
-        while time.monotonic() - began < self.patience:
+        while time.monotonic() - began < _PATIENCE_SECONDS:
             try:
                 turn, failed = self._send(client, content, failed=failed)
             except httpx2.TransportError as error:
@@ -104,7 +100,7 @@ class Person:
             if turn is not None:
                 return Answered(content, turn["user_message"]["id"], turn["assistant_message"]["id"])
             time.sleep(_PAUSE_SECONDS)
-        raise TimeoutError(f"{content!r} has no answer after {self.patience} s: {dict(self.problems)}")
+        raise TimeoutError(f"{content!r} has no answer after {_PATIENCE_SECONDS} s: {dict(self.problems)}")
 
     def _send(self, client: httpx2.Client, content: str, *, failed: str) -> tuple[dict[str, Any] | None, str]:
         """Send the message, or have it retried where it has failed; return the turn, if it was answered."""
@@ -144,13 +140,10 @@ class Person:
 class Crowd:
     """People who talk at the same time, in the background of a block."""
 
-    def __init__(self, people: list[Person], *, messages: int | None = None) -> None:
+    def __init__(self, people: list[Person]) -> None:
         self.people = people
         self._stopping = threading.Event()
-        arguments = {"messages": messages}
-        self._threads = [
-            threading.Thread(target=person.talk, args=(self._stopping,), kwargs=arguments) for person in people
-        ]
+        self._threads = [threading.Thread(target=person.talk, args=(self._stopping,)) for person in people]
 
     def __enter__(self) -> Crowd:
         for thread in self._threads:
@@ -158,15 +151,8 @@ class Crowd:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
         """Have everybody finish what they are saying; raise what went wrong."""
         self._stopping.set()
-        self.join()
-
-    def join(self) -> None:
-        """Wait until everybody has said all; raise what went wrong."""
         for thread in self._threads:
             thread.join()
         for person in self.people:

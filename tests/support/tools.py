@@ -29,23 +29,15 @@ def install_debian(*packages: str) -> None:
         subprocess.run(["apt-get", "-qq", *command], env=environment, capture_output=True, check=False, timeout=300)
 
 
-def find_program(name: str, *, package: str) -> str:
-    """Return the path of the program `name` of Debian's `package`, which root installs; or raise FileNotFoundError."""
+def find_or_install(name: str, *, package: str) -> str:
+    """Return the path of the program `name` of Debian's `package`, which root installs; skip the test without it."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     if shutil.which(name, path=path) is None:
         install_debian(package)
     found = shutil.which(name, path=path)
     if found is None:
-        raise FileNotFoundError(f"{name} is not here: apt-get install {package}, or run this as root on Debian")
+        pytest.skip(f"{name} is not here: apt-get install {package}, or run this as root on Debian")
     return found
-
-
-def find_or_install(name: str, *, package: str) -> str:
-    """The same for a test, which is skipped without it."""
-    try:
-        return find_program(name, package=package)
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
 
 
 def run_tool(*command: str | Path, cwd: Path | None = None, timeout: float = 200) -> str:

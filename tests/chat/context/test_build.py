@@ -205,30 +205,6 @@ def test_the_oldest_rounds_leave_whole(limit: int, left: list[int]):
     assert all(len(lines) == 2 for lines in kept)
 
 
-@pytest.mark.long
-@pytest.mark.spec("C3")
-@given(sizes=st.lists(st.integers(1, 2), max_size=12), limit=st.integers(2, 12))
-def test_at_most_context_limit_and_two_messages_are_sent(sizes: list[int], limit: int):
-    rounds = [make_round(number)[:size] for number, size in enumerate(sizes)]
-    context = build_context(replace(GIVEN, rounds=rounds, context_limit=limit))
-    assert len(context.messages) <= limit + 2
-    assert context.rounds == tuple(rounds[len(rounds) - len(context.rounds) :])
-
-
-@pytest.mark.spec("C4")
-def test_the_budget_takes_old_rounds_first_and_then_the_lowest_ranked_memories():
-    memories = [make_memory("m" * 200, key=f"memory {number}") for number in range(5)]
-    rounds = [make_round(number, text="r" * 200) for number in range(5)]
-    whole = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=100_000))
-    tighter = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=whole.total_tokens - 150))
-    assert tighter.memories == tuple(memories)
-    assert tighter.rounds == tuple(rounds[2:])
-    tight = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=whole.total_tokens - 550))
-    assert tight.rounds == (rounds[-1],)
-    assert tight.memories == tuple(memories[: len(tight.memories)])
-    assert 0 < len(tight.memories) < 5
-
-
 @pytest.mark.spec("C4")
 @given(budget=st.integers(0, 4000))
 def test_the_budget_holds_and_the_new_message_and_the_rules_always_stay(budget: int):

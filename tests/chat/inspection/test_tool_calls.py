@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from apps.accounts.services.people import update_settings
-from apps.chat.inspect import RebuiltPrompt, State, rebuild_prompt
-from apps.chat.selectors import get_turn
+from apps.chat.inspect import State
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
+from tests.chat.inspection.test_rebuild import rebuild
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, call, call_tools
 
 pytestmark = pytest.mark.spec("M6", "T1")
-
-
-def rebuild(client: ApiClient, turn: dict[str, Any]) -> RebuiltPrompt:
-    found = get_turn(client.user, uuid.UUID(turn["assistant_message"]["id"]))
-    return rebuild_prompt(found)
 
 
 @pytest.fixture
@@ -45,7 +39,7 @@ def turn(alice: ApiClient, model: ScriptedModel) -> dict[str, Any]:
 def test_the_prompt_is_rebuilt_letter_for_letter_and_the_calls_are_beside_it(
     alice: ApiClient, model: ScriptedModel, turn: dict[str, Any]
 ) -> None:
-    prompt = rebuild(alice, turn)
+    prompt = rebuild(alice, turn["assistant_message"]["id"])
     first = model.chat_requests[0].messages
     assert [{"role": message.role, "content": message.content} for message in prompt.messages] == first
     assert prompt.exact is True
@@ -66,7 +60,7 @@ def test_what_was_found_shows_what_became_of_it(alice: ApiClient, turn: dict[str
     allergy = LongTermMemory.objects.get(key="allergy")
     update_memory(LONG_TERM, user=alice.user, memory_id=allergy.id, changes={"value": "nuts"}, now=now)
     delete_memories(ATOMIC, user=alice.user, ids=[AtomicMemory.objects.get().id], now=now)
-    prompt = rebuild(alice, turn)
+    prompt = rebuild(alice, turn["assistant_message"]["id"])
     searched, _made = prompt.calls
     found = {piece.kind: (piece.state, piece.then, piece.now) for piece in searched.pieces}
     assert found["long_term"] == (State.EDITED, "allergy: shrimp", "allergy: nuts")

@@ -26,6 +26,7 @@ from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
 from apps.profile.services import update_profile
+from tests.chat.inspection.test_rebuild import rebuild
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, refuse_with
@@ -276,8 +277,7 @@ def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiCl
     assert alice.post(f"{path}/{friends}/forget").status_code == 404
     alice.post(f"/memory/changes/{done['operation']}/undo").raise_for_status()
     assert LongTermMemory.objects.get(user=alice.user).status == "active"
-    kept = get_turn(alice.user, uuid.UUID(turn["assistant_message"]["id"]))
-    prompt = rebuild_prompt(kept)
+    prompt = rebuild(alice, turn["assistant_message"]["id"])
     assert [message.content for message in prompt.messages] == [message["content"] for message in sent]
 
 

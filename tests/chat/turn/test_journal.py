@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import OperationalError
-from django.utils import timezone
 
 from apps.chat.turn import process, run
 from apps.chat.turn.process import Journal, fail_left_turns, fail_left_turns_soon
 from apps.conversations.models import Message, MessageStatus
-from apps.conversations.rounds import fail_round, open_round
-from apps.conversations.sessions import create_session
-from apps.conversations.types import OpenRound
-from tests.support.factories import UserFactory
+from apps.conversations.rounds import fail_round
+from tests.support.factories import SessionFactory, open_message
 from tests.support.http_server import ApiClient
 from tests.support.processes import wait_until
 from tests.support.scripted_model import ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.spec("C6")
-
-
-def begin() -> OpenRound:
-    now, user = timezone.now(), UserFactory()
-    opened, _window = open_round(
-        user=user,
-        session_id=create_session(user=user).id,
-        content="你好",
-        idempotency_key=None,
-        window_limit=2,
-        said_at=now,
-        now=now,
-        lease=timedelta(minutes=10),
-    )
-    return opened
 
 
 def list_files(folder: Path) -> list[str]:
@@ -48,7 +29,7 @@ def list_files(folder: Path) -> list[str]:
 @pytest.mark.django_db
 def test_only_what_a_dead_process_left_open_fails(tmp_path: Path) -> None:
     mine, dead = Journal(tmp_path), Journal(tmp_path)
-    kept, answered, left = begin(), begin(), begin()
+    kept, answered, left = (open_message(SessionFactory()) for _ in range(3))
     mine.add(kept)
     for opened in (answered, left):
         dead.add(opened)
@@ -67,7 +48,7 @@ def test_only_what_a_dead_process_left_open_fails(tmp_path: Path) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("text", ["", "\n", "no uuid\n", f"{uuid.UUID(int=7)} 1\n", f"{uuid.UUID(int=7)}", "é 1\n"])
 def test_what_a_file_holds_besides_does_no_harm(tmp_path: Path, text: str) -> None:
-    opened = begin()
+    opened = open_message(SessionFactory())
     (tmp_path / "other").write_text(f"{opened.message_id} {opened.attempt + 1}\n")  # of a later run
     (tmp_path / "broken").write_text(f"{text}\n{opened.message_id} {opened.attempt}\n", encoding="utf-8")
     assert fail_left_turns(tmp_path) == 1
@@ -78,7 +59,7 @@ def test_what_a_file_holds_besides_does_no_harm(tmp_path: Path, text: str) -> No
 def test_without_a_folder_or_a_disk_nothing_breaks(tmp_path: Path) -> None:
     assert fail_left_turns(tmp_path / "none") == 0
     (tmp_path / "file").write_text("")
-    opened, unwritable = begin(), Journal(tmp_path / "file")
+    opened, unwritable = open_message(SessionFactory()), Journal(tmp_path / "file")
     unwritable.add(opened)
     unwritable.remove(opened)
     assert Message.objects.get().status == MessageStatus.PENDING

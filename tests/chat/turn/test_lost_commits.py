@@ -126,10 +126,10 @@ def test_a_message_that_was_deleted_meanwhile_is_a_conflict(
     lose(after=False)
     session, gate = alice.new_session(), Gate()
     model.script(Reply((gate, REPLY)))
-    with alice.stream("POST", f"/chat/sessions/{session}/messages", json={"content": SAID, "stream": True}) as response:
+    with alice.streaming(session, SAID) as events:
         gate.wait_reached()
         Message.objects.all().delete()
         gate.open()
-        text = response.read().decode()
-    assert '"conflict"' in text
+        *_, last = events
+    assert last.data["error"]["code"] == "conflict"
     assert not Message.objects.exists()

@@ -101,15 +101,6 @@ def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
     assert [item["text"] for item in stored["memories_used"]] == ["(deleted)"]
 
 
-@pytest.mark.spec("A4")
-def test_the_setting_says_how_many_atomic_memories_there_are(alice: ApiClient, model: ScriptedModel):
-    for number in range(4):
-        create_atomic_memory(user=alice.user, content=f"The user adopted cat number {number}.", now=timezone.now())
-    alice.patch("/memory/settings", json={"memory.rag_top_n": 2}).raise_for_status()
-    turn = alice.say(alice.new_session(), "How are my cats?").json()
-    assert [item["kind"] for item in turn["memories_used"]] == ["atomic", "atomic"]
-
-
 @pytest.mark.long
 @pytest.mark.spec("S2", "C4")
 def test_layer_4_holds_the_newest_summaries_of_other_sessions(alice: ApiClient, bob: ApiClient, model: ScriptedModel):

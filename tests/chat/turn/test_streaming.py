@@ -35,10 +35,7 @@ def test_a_piece_arrives_before_the_model_has_finished(alice: ApiClient, model: 
     whole = answer("先到的。后到的。")
     cut = whole.index("后到的")
     model.script(Reply((whole[:cut], gate, whole[cut:])))
-    path = f"/chat/sessions/{alice.new_session()}/messages"
-    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
-        assert response.status_code == 200
-        events = read_events(response.iter_lines())
+    with alice.streaming(alice.new_session(), "你好") as events:
         assert next(events).name == "start"
         assert next(events).data == {"text": "先到的。"}
         gate.open()
@@ -52,10 +49,7 @@ def test_a_client_that_leaves_still_gets_the_whole_reply_stored(alice: ApiClient
     whole = answer("先到的。后到的。")
     cut = whole.index("后到的")
     model.script(Reply((whole[:cut], gate, whole[cut:])))
-    session = alice.new_session()
-    path = f"/chat/sessions/{session}/messages"
-    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
-        events = read_events(response.iter_lines())
+    with alice.streaming(alice.new_session(), "你好") as events:
         next(events)
         next(events)
     gate.open()

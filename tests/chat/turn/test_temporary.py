@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import pytest
 
-from apps.chat.inspect import rebuild_prompt
-from apps.chat.models import Turn
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
+from tests.chat.inspection.test_rebuild import rebuild
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
@@ -37,22 +34,9 @@ def test_the_offline_model_promises_nothing(alice: ApiClient, said: str, told: s
     assert [model.objects.count() for model in (LongTermMemory, AtomicMemory, Change)] == [0, 0, 0]
 
 
-def test_the_prompt_says_that_nothing_is_kept(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session(temporary=True)
-    entries = [{"category": "fact", "key": "allergy", "value": "shrimp"}]
-    model.script(answer("I cannot keep that here.", entries=entries))
-    turn = alice.say(session, "Remember that I am allergic to shrimp.").json()
-    system = model.chat_requests[-1].messages[0]["content"]
-    assert "This conversation is temporary" in system
-    assert '"temporary": ["I am allergic to shrimp' in system
-    assert turn["memory_updates"] == []
-    assert not LongTermMemory.objects.exists()
-
-
 def test_the_inspector_shows_the_same_prompt(alice: ApiClient, model: ScriptedModel):
     model.script(answer("I cannot keep that here."))
     turn = alice.say(alice.new_session(temporary=True), "Remember that I like tea.").json()
-    kept = Turn.objects.get(assistant_message=UUID(turn["assistant_message"]["id"]))
-    rebuilt = rebuild_prompt(kept)
+    rebuilt = rebuild(alice, turn["assistant_message"]["id"])
     assert "This conversation is temporary" in rebuilt.layers[0].content
     assert rebuilt.exact is True

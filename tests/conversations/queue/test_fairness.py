@@ -14,7 +14,6 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.queue import (
     CLAIM,
@@ -32,12 +31,7 @@ from tests.support.factories import SessionFactory, UserFactory
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LEASE = timedelta(minutes=5)
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("C9")]
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "send_task", lambda name: None)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent"), pytest.mark.spec("C9")]
 
 
 @pytest.fixture

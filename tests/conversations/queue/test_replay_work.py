@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import OperationalError
 from django.test import Client
 
-from apps.conversations import queue, worker
+from apps.conversations import worker
 from apps.conversations.management.commands import replay_work
 from apps.conversations.models import Message, Work
 from tests.support.factories import SessionFactory
@@ -18,9 +18,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _work(monkeypatch: pytest.MonkeyPatch) -> None:
+def _work(sent: list[str]) -> None:
     """Three pieces of failed work, two of them embedding, and one that is due."""
-    monkeypatch.setattr(queue, "send_task", lambda name: None)
     session = SessionFactory.create()
     owner = {"session": session, "user": session.user}
     for position in range(1, 4):

@@ -43,15 +43,7 @@ LONG_AFTER = datetime(9999, 1, 1, tzinfo=UTC)  # later than whatever the clock o
 LEASE = timedelta(minutes=5)
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 LATER = NOW + LEASE + timedelta(seconds=1)
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the tasks that were sent, in place of sending them."""
-    names: list[str] = []
-    monkeypatch.setattr(queue, "send_task", names.append)
-    return names
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent")]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ from celery import Celery
 
 from apps.conversations import queue
 from tests.support.answers import answer
+from tests.support.hanging import HangingServer
 from tests.support.http_server import ApiClient
 from tests.support.processes import wait_until
 from tests.support.scripted_model import MODEL, ScriptedModel
@@ -22,24 +22,9 @@ from tests.support.workers import PROJECT
 NAME, LAST = "a.task", "another.task"
 
 
-class HangingBroker:
-    """Takes connections and never says a word."""
-
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
-
-    def wait_for_client(self) -> socket.socket:
-        self._listener.settimeout(10)
-        return self._listener.accept()[0]
-
-    def close(self) -> None:
-        self._listener.close()
-
-
 @pytest.fixture
-def hanging_broker() -> Iterator[HangingBroker]:
-    broker = HangingBroker()
+def hanging_broker() -> Iterator[HangingServer]:
+    broker = HangingServer()
     yield broker
     broker.close()
 
@@ -76,7 +61,7 @@ def not_sent(name: str) -> dict[str, str]:
 
 @pytest.mark.spec("A2")
 def test_a_turn_is_answered_while_the_broker_hangs(
-    hanging_broker: HangingBroker,
+    hanging_broker: HangingServer,
     sender: queue._Sender,
     alice: ApiClient,
     scripted_model: ScriptedModel,
@@ -88,13 +73,13 @@ def test_a_turn_is_answered_while_the_broker_hangs(
     session = alice.new_session()
     scripted_model.script(answer("第一"), answer("第二"))
     alice.say(session, "你好").raise_for_status()
-    with hanging_broker.wait_for_client():  # the sender is at it
-        assert alice.say(session, "再见").raise_for_status().json()["assistant_message"]["content"] == "第二"
+    wait_until(lambda: hanging_broker.asked)  # the sender is at it
+    assert alice.say(session, "再见").raise_for_status().json()["assistant_message"]["content"] == "第二"
 
 
 @pytest.mark.long
 def test_a_broker_that_hangs_is_given_up_and_later_names_get_their_chance(
-    hanging_broker: HangingBroker,
+    hanging_broker: HangingServer,
     sender: queue._Sender,
     failures: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
@@ -107,7 +92,7 @@ def test_a_broker_that_hangs_is_given_up_and_later_names_get_their_chance(
 
 
 def test_a_broker_that_is_gone_fails_nobody(
-    hanging_broker: HangingBroker,
+    hanging_broker: HangingServer,
     sender: queue._Sender,
     failures: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,

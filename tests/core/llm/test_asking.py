@@ -39,20 +39,9 @@ def test_what_is_no_valid_json_is_an_answer_that_cannot_be_used(scripted_model: 
 
 
 @pytest.mark.spec("E5")
-@pytest.mark.parametrize(
-    "written",
-    [
-        "Sure! Here is the JSON you asked for:\n\n```json\n{}\n```\n\nLet me know if you need anything else.",
-        "<think>They moved. {{}}</think>\n{}",
-        "[PLAN]I list it.[/PLAN]{}",
-        "<|channel|>analysis<|message|>Hm {{x}}.<|end|><|channel|>final<|message|>{}<|return|>",
-        '{{"result": {}}}',
-        "{}\n\nI left out the weather.",
-    ],
-)
-def test_words_around_the_whole_object_cost_nothing(scripted_model: ScriptedModel, written: str) -> None:
+def test_words_around_the_whole_object_cost_nothing(scripted_model: ScriptedModel) -> None:
     schema = {"type": "object", "properties": {"summary": {"type": "string"}}}
-    scripted_model.script(written.format('{"summary": "他住在上海。"}'))
+    scripted_model.script('<think>They moved. {}</think>\n{"result": {"summary": "他住在上海。"}}\nI am done.')
     request = replace(REQUEST, response_format=ResponseFormat(name="test", schema=schema))
     assert ask_for_object(request) == {"summary": "他住在上海。"}
 
@@ -100,8 +89,3 @@ def test_an_answer_that_is_cut_off_twice_is_never_used_in_part(scripted_model: S
 def test_an_object_that_is_whole_when_the_limit_is_reached_is_used(scripted_model: ScriptedModel) -> None:
     scripted_model.script(cut('{"summary": "他住在上海。"}', "   "))
     assert ask_for_object(REQUEST) == {"summary": "他住在上海。"}
-
-
-@pytest.mark.spec("E5")
-def test_without_a_setting_every_answer_has_a_limit(settings: Any) -> None:
-    assert (settings.CHAT_MAX_TOKENS, settings.BACKGROUND_MAX_TOKENS) == (2_000, 2_000)

@@ -59,14 +59,3 @@ def test_a_key_alone_selects_openai(select: Settings) -> None:
 
     assert isinstance(model, OpenAIChatModel)
     assert model.server == "https://api.openai.com/v1"
-
-
-def test_the_same_settings_give_the_same_object_and_others_another(select: Settings) -> None:
-    select.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
-    first = get_environment_model()
-    select.CHAT_MODEL = "other"
-    second = get_environment_model()
-    select.CHAT_MODEL = ""
-
-    assert second is not first
-    assert get_environment_model() is first

@@ -24,22 +24,6 @@ def test_vectors_are_padded_with_zeros_to_the_stored_dimensions_and_have_length_
     assert not vector[2:].any()
 
 
-@pytest.mark.spec("V2")
-def test_padding_leaves_the_cosine_as_it_is() -> None:
-    left, right = [1.0, 2.0, -3.0], [0.5, -1.0, 2.0]
-    cosine = np.dot(left, right) / (np.linalg.norm(left) * np.linalg.norm(right))
-
-    first, second = fit([left, right])
-
-    assert float(first @ second) == pytest.approx(cosine, abs=1e-6)
-
-
-def test_all_the_dimensions_that_can_be_stored_are_kept() -> None:
-    (vector,) = fit([[1.0] * DIMENSIONS])
-
-    assert vector == pytest.approx([1 / math.sqrt(DIMENSIONS)] * DIMENSIONS)
-
-
 @pytest.mark.parametrize(
     "rows",
     [
@@ -58,15 +42,6 @@ def test_all_the_dimensions_that_can_be_stored_are_kept() -> None:
 def test_what_is_no_vector_is_refused(rows: list[object]) -> None:
     with pytest.raises(BadVector):
         fit(rows)
-
-
-def test_a_text_that_fits_is_one_part() -> None:
-    assert split_text("我住在北京。", max_characters=6) == ["我住在北京。"]
-
-
-@pytest.mark.parametrize("text", ["", " \n\t", "\u3000"])
-def test_a_text_of_nothing_but_white_space_has_no_part(text: str) -> None:
-    assert split_text(text, max_characters=10) == []
 
 
 @pytest.mark.spec("V3")
@@ -102,16 +77,6 @@ def embed(*texts: str) -> list[Vector]:
     return [vector for vector in vectors if vector is not None]
 
 
-@pytest.mark.spec("V2")
-def test_a_vector_has_512_dimensions_of_its_own_and_1536_in_all() -> None:
-    (vector,) = embed("我喜欢用 Python 写代码")
-
-    assert vector.shape == (DIMENSIONS,)
-    assert vector[:512].any()
-    assert not vector[512:].any()
-    assert float(np.linalg.norm(vector)) == pytest.approx(1)
-
-
 @pytest.mark.parametrize(
     ("text", "near", "far"),
     [
@@ -126,22 +91,11 @@ def test_the_same_in_another_language_is_nearer_than_something_else(text: str, n
     assert float(query @ same) > EMBEDDER.min_similarity > float(query @ other)
 
 
-def test_order_and_company_of_the_texts_make_no_difference() -> None:
-    texts = [f"第 {number} 句话 about something" for number in range(150)]
-    alone = embed(texts[149])[0]
-
-    assert embed(*texts)[149] == pytest.approx(alone, abs=1e-5)
-
-
 @pytest.mark.parametrize("text", ["", " ", "😀😀", "\u200b", "é" * 5000, "."])
 def test_any_text_gets_a_vector(text: str) -> None:
     (vector,) = embed(text)
 
     assert np.isfinite(vector).all()
-
-
-def test_no_texts_no_vectors() -> None:
-    assert EMBEDDER.embed([]) == []
 
 
 @pytest.mark.long

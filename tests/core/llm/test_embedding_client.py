@@ -64,10 +64,6 @@ def test_stored_vectors_find_their_embedder_whatever_is_configured(select: Setti
     assert isinstance(get_embedder("text-embedding-3-large"), OpenAIEmbedder)
 
 
-def test_the_same_settings_give_the_same_object(select: Settings) -> None:
-    assert get_embedder() is get_embedder("local/use-m3-512")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

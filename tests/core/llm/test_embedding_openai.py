@@ -120,32 +120,8 @@ def test_a_text_that_is_too_long_for_the_model_has_the_mean_of_its_parts(
     assert len(scripted_model.embedding_requests) <= 20
 
 
-@pytest.mark.spec("V3")
-@pytest.mark.parametrize("extra", [1, 2, 100])
-def test_more_vectors_than_texts_are_refused(
-    embedder: OpenAIEmbedder, scripted_model: ScriptedModel, extra: int
-) -> None:
-    scripted_model.script_embeddings(embed_with([make_vector("a")] * (1 + extra)))
-
-    with pytest.raises(ModelUnavailable, match="no list of 1 embeddings") as caught:
-        embedder.embed(["a"])
-    assert caught.value.fields == {"reason": "bad_answer"}
-
-
-@pytest.mark.spec("V2")
-@pytest.mark.parametrize("dimensions", [1, 31, 33, 768])
-def test_vectors_of_one_answer_have_one_dimension(
-    embedder: OpenAIEmbedder, scripted_model: ScriptedModel, dimensions: int
-) -> None:
-    scripted_model.script_embeddings(embed_with([make_vector("a"), [1.0] * dimensions]))
-
-    found = embedder.embed(["a", "b"])
-    assert same([found[0]], ["a"])
-    assert found[1] is None
-
-
-@pytest.mark.spec("V3")
-@pytest.mark.parametrize("bad", [[0.0] * 32, [float("nan")] * 32, None, [1.0] * 1537])
+@pytest.mark.spec("V2", "V3")
+@pytest.mark.parametrize("bad", [[0.0] * 32, [float("nan")] * 32, None, [1.0] * 1537, [1.0] * 31, [1.0] * 33])
 def test_one_text_without_a_usable_vector_does_not_lose_the_batch(
     embedder: OpenAIEmbedder, scripted_model: ScriptedModel, bad: Any
 ) -> None:
@@ -165,12 +141,13 @@ def test_one_text_without_a_usable_vector_does_not_lose_the_batch(
         (embed_with([[0.0, 0.0]]), "zero or not finite"),
         (embed_with([[float("nan"), 1.0]]), "zero or not finite"),
         (embed_with([]), "no list of 1 embeddings. Check EMBEDDING_BASE_URL"),
+        (embed_with([make_vector("a")] * 2), "no list of 1 embeddings"),
         (Json({"data": "x"}), "no list of 1 embeddings"),
         (Json(["x"]), "no list of 1 embeddings"),
         (Raw((b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n<ok>",)), "no list of"),
         (Raw((b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{",)), "no list of"),
     ],
-    ids=["dimensions", "zeros", "NaN", "too few", "no list", "list", "HTML", "cut JSON"],
+    ids=["dimensions", "zeros", "NaN", "too few", "too many", "no list", "list", "HTML", "cut JSON"],
 )
 def test_an_answer_without_usable_vectors_is_told_clearly(
     embedder: OpenAIEmbedder, scripted_model: ScriptedModel, waits: list[float], behaviour: Behaviour, message: str

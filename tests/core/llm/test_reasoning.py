@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -16,14 +15,6 @@ def run(*pieces: str) -> list[str]:
     """Feed the pieces; return what came out for each, and at the end."""
     reasoning = ReasoningFilter()
     return [*(reasoning.feed(piece) for piece in pieces), reasoning.close()]
-
-
-@pytest.mark.spec("E5", "E6")
-@pytest.mark.parametrize("name", ["think", "thinking", "reasoning"])
-def test_each_kind_of_block_is_left_out_while_it_streams(name: str) -> None:
-    whole = f"\n<{name}>\n用户在打招呼 <b> </thin {{}} \n</{name}>\n\n你好 <b>"
-
-    assert run(*whole) == [*[""] * whole.index("你"), *"你好 <b>", ""]
 
 
 @pytest.mark.spec("E5", "E6")
@@ -47,17 +38,7 @@ def test_each_kind_of_block_is_left_out_while_it_streams(name: str) -> None:
         ("<think>a</think>", ""),
         ("", ""),
         ("\n ", ""),
-    ],
-)
-def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None:
-    assert "".join(run(text)) == answer
-    assert "".join(run(*text)) == answer
-
-
-@pytest.mark.spec("E5", "E6")
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
+        # Special tokens of a template, and thought between them
         ("<|channel|>analysis<|message|>Hm {x}.<|end|><|start|>assistant<|channel|>final<|message|>x<|return|>", "x"),
         (
             "<|channel|>analysis<|message|>Simple<|end|><|start|>assistant<|channel|>final<|message|>Hi, you.",
@@ -73,7 +54,7 @@ def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None
         ("<|", "<|"),
     ],
 )
-def test_special_tokens_of_a_template_are_left_out_and_thought_between_them(text: str, answer: str) -> None:
+def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None:
     assert "".join(run(text)) == answer
     assert "".join(run(*text)) == answer
 
@@ -137,29 +118,6 @@ def test_what_comes_out_does_not_depend_on_the_split(text: str, cuts: list[int])
 
     assert out == "".join(run(text)) == "".join(run(*text))
     assert text.endswith(out)
-
-
-@pytest.mark.long
-@pytest.mark.spec("E5", "E6")
-@settings(deadline=None)
-@given(st.text().filter(lambda thought: "</think>" not in thought), st.text().map("好".__add__))
-def test_any_answer_comes_out_as_it_is_after_any_reasoning(thought: str, answer: str) -> None:
-    assert "".join(run(f"<think>{thought}</think>\n\n{answer}")) == answer
-    assert "".join(run(answer)) == answer
-
-
-@pytest.mark.long
-@pytest.mark.spec("C6")
-@pytest.mark.parametrize("unit", ["<think></think>", "<think>", "</think>", " ", "</thin", "<thinking>a</think>"])
-@pytest.mark.parametrize("piece", [3, 1_000_000])
-def test_the_work_grows_linearly_with_the_length(unit: str, piece: int) -> None:
-    text = unit * (400_000 // len(unit))
-    started = time.process_time()
-
-    run(*(text[at : at + piece] for at in range(0, len(text), piece)))
-    remove_reasoning(text)
-
-    assert time.process_time() - started < 30  # 0.3 s on a quick machine; quadratic would be minutes
 
 
 @pytest.mark.spec("E5")

@@ -132,12 +132,6 @@ async def test_text_comes_first_then_the_calls(scripted_model: ScriptedModel, st
     assert request.response_format is not None
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-async def test_calls_alone_are_an_answer(scripted_model: ScriptedModel, streamed: bool) -> None:
-    scripted_model.script(call_tools(call("look", {}), streamed=streamed))
-    assert await converse(make_model(scripted_model)) == ("", [ToolCall("call_look", "look", "{}")])
-
-
 async def test_a_stream_that_ends_among_its_calls_is_a_drop(scripted_model: ScriptedModel) -> None:
     scripted_model.script(Reply((), finish_reason=None, cut="fin", calls=(call("look", {"word": "x"}),)))
     with pytest.raises(ModelUnavailable) as caught:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,25 +119,3 @@ def test_any_text_is_read_in_spans_that_do_not_overlap(text: str) -> None:
     assert all(start < end for start, end in spans)
     assert all(spans[index][1] <= spans[index + 1][0] for index in range(len(spans) - 1))
     assert list_missing("；".join(find_citations(text)), find_citations(text)) == []
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "法",
-        "第一条、",
-        "《a",
-        "Act ",
-        "§ 1, ",
-        "Article 1 of A of the ",
-        "（2020）中",
-        "10.1234/a.",
-        "A v. A ",
-        "1 and ",
-    ],
-)
-def test_a_hostile_message_of_full_length_is_read_in_a_moment(piece: str) -> None:
-    text = (piece * 32_000)[:32_000]
-    begun = time.process_time()
-    find_citation_spans(text)
-    assert time.process_time() - begun < 5  # 0.06 s on a quick machine

@@ -42,20 +42,6 @@ def test_a_text_is_read_once_until_the_caches_are_cleared():
 
 
 @pytest.mark.usefixtures("_no_others")
-def test_the_oldest_go_first():
-    read: list[str] = []
-
-    @cache_texts(2)
-    def keep(text: str) -> str:
-        read.append(text)
-        return text
-
-    for text in ("一", "二", "三", "三", "二", "一"):
-        keep(text)
-    assert read == ["一", "二", "三", "一"]
-
-
-@pytest.mark.usefixtures("_no_others")
 def test_a_registered_cache_is_cleared_too():
     kept = {"我": "猫"}
     register_cache(kept.clear)
