@@ -1,4 +1,4 @@
-"""LangChain, Dify and LibreChat's own package, unmodified."""
+"""LangChain, LlamaIndex, Dify and LibreChat's own package, unmodified."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ def test_langchain_tools_structured_answers_and_responses(python_environment: In
     assert found["trip"] == {"city": "Qingdao", "days": 2}
     assert found["usage"]["total_tokens"] > 0 < found["stream_usage"]["total_tokens"]
     assert found["vectors"] == [1536, 1536]
+
+
+def test_llama_index_calls_a_tool(python_environment: Install, account: Account) -> None:
+    llama_index = python_environment("llama-index")
+    found = llama_index.run(PROGRAMS / "llama_index_.py", ask(account))
+    assert found["text"] == "".join(found["pieces"]) == found["completed"] == REPLY
+    assert found["tool"] == {"output": "Qingdao: sunny", "name": "get_weather"}
 
 
 @pytest.mark.spec("T4")

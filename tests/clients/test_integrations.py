@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 
 from tests.client.guides import Example, read_examples
 from tests.clients.conftest import PROGRAMS
-from tests.clients.environments import PROJECT, Environment
+from tests.clients.environments import PROJECT, Environment, clean_environment
 from tests.clients.stack import Account, Stack
+from tests.support.scripted_model import ScriptedModel
 
 OURS = {"PYTHONPATH": str(PROJECT / "clients" / "python" / "src")}
 GUIDE = PROJECT / "docs" / "python.md"
@@ -91,6 +93,47 @@ def test_hermes(python_environment: Install, stack: Stack, account: Account) -> 
     assert [text for role, text in found["anew"] if role == "user"] == ["After deletion"]
     assert found["job"] == {"recalled": "", "tools": ["jiyi_search"], "kept": 0}
     assert found["offline"] == ""
+
+
+HERMES_CONFIG = """\
+model:
+  default: scripted
+  provider: custom
+  base_url: {base_url}
+  api_key: test
+  context_length: 131072
+memory:
+  provider: jiyi
+"""
+
+
+@pytest.mark.spec("C9")
+def test_the_agent_hermes_recalls_and_records(
+    python_environment: Install, account: Account, model: ScriptedModel, tmp_path: Path
+) -> None:
+    """The program `hermes` as its users start it; its own model is the scripted one."""
+    environment = python_environment("jiyi-hermes")
+    (tmp_path / "config.yaml").write_text(HERMES_CONFIG.format(base_url=model.base_url))
+    login = {"JIYI_URL": account.url, "JIYI_TOKEN": account.token, "HERMES_HOME": str(tmp_path)}
+    variables = clean_environment(tmp_path) | OURS | login
+    start = {"env": variables, "cwd": tmp_path, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    subprocess.run([environment.interpreter, "-m", "jiyi.integrations.hermes"], check=True, timeout=60, **start)
+    account.post("/memory/long-term", {"category": "preference", "key": "喜欢的颜色", "value": "孔雀蓝"})
+    model.default = lambda _request: "孔雀蓝。"
+    question = "我喜欢的颜色是什么？"
+    hermes = [environment.interpreter.parent / "hermes", "chat", "-Q", "-q", question]
+    done = subprocess.run(hermes, timeout=180, **start)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "孔雀蓝。" in done.stdout
+
+    asked = next(it.body for it in model.chat_requests if it.body.get("tools"))
+    assert {"jiyi_search", "jiyi_remember", "jiyi_forget"} <= {tool["function"]["name"] for tool in asked["tools"]}
+    said = [message["content"] for message in asked["messages"] if message["role"] == "user"]
+    assert said[-1].startswith(question)
+    assert "孔雀蓝" in said[-1]
+    (session,) = account.list_sessions()
+    messages = account.get(f"/chat/sessions/{session}/messages")["results"]
+    assert [message["content"] for message in messages] == [question, "孔雀蓝。"]
 
 
 @pytest.mark.parametrize("example", [it for it in read_examples(GUIDE) if it.needs], ids=str)

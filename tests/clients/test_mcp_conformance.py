@@ -1,24 +1,27 @@
 """The protocol's own conformance suite (`@modelcontextprotocol/conformance`), unmodified, against our server.
 
-The scenarios are those that the suite says a revision requires. Whatever needs nothing of the suite's example server
-passes; the rest is listed here with its reason. tests/doors/oauth has the authorization server.
+The scenarios are those that the suite says a revision requires, and its scenarios for authorization servers. Whatever
+needs nothing of the suite's example server passes; the rest is listed here with its reason.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from tests.clients.environments import Environment, install_node
 from tests.support.http_server import HttpServer
+from tests.support.oauth import App, make_browser, read_form
 
 pytestmark = pytest.mark.spec("T2")
 
@@ -86,7 +89,7 @@ def read_results(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The checks of each scenario that ran."""
     found = {}
     for file in folder.glob("**/checks.json"):
-        name = re.sub(r"^server-(?=.*-\d{4})|-\d{4}-\d\d-\d\dT.*$", "", file.parent.name)
+        name = re.sub(r"^(server|authorization)-(?=.*-\d{4})|-\d{4}-\d\d-\d\dT.*$", "", file.parent.name)
         found[name] = json.loads(file.read_text())
     return found
 
@@ -110,3 +113,38 @@ def test_whatever_needs_nothing_of_the_example_server_passes(
     assert unexcused == {}
     assert {scenario for scenario in EXCUSED if scenario in failed and not failed[scenario]} == set(), "not needed now"
     assert len(set(results) - EXCUSED) >= passing
+
+
+def test_the_authorization_server_is_described_as_it_must_be(
+    suite: Environment, server: HttpServer, tmp_path: Path
+) -> None:
+    scenario = "authorization-server-metadata-endpoint"
+    asked = ("authorization", "--url", server.url, "--scenario", scenario, "-o", str(tmp_path))
+    subprocess.run(list_arguments(suite, *asked), capture_output=True, check=True, timeout=60)
+    (checks,) = read_results(tmp_path).values()
+    assert {check["status"] for check in checks} == {"SUCCESS"}
+
+
+def test_the_suite_gets_a_token_as_a_client_does(suite: Environment, http_server: HttpServer, tmp_path: Path) -> None:
+    """It listens for the answer on this machine; the page is opened and answered as its user would."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    user = User.objects.create_user("mei")
+    with httpx2.Client(base_url=http_server.url) as client, make_browser(http_server.url, user) as browser:
+        app = App(client)
+        app.register(redirect_uris=["http://127.0.0.1/callback"]).raise_for_status()
+        asked = ["--url", http_server.url, "--client-id", app.client_id, "--resource", f"{http_server.url}/mcp"]
+        command = list_arguments(suite, "authorization", *asked, "-p", str(port), "-o", str(tmp_path))
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+            assert running.stdout is not None
+            page = next(
+                line.strip() for line in running.stdout if line.startswith(f"{http_server.url}/oauth/authorize")
+            )
+            fields = read_form(browser.get(page).text) | {"allow": "on"}
+            sent = browser.post(page, data=fields, headers={"Referer": http_server.url})
+            httpx2.get(sent.headers["location"]).raise_for_status()
+            rest = running.stdout.read()
+        assert running.returncode == 0, rest
+    results = read_results(tmp_path)
+    assert len(results) == 2
+    assert {check["status"] for checks in results.values() for check in checks} == {"SUCCESS"}
