@@ -249,3 +249,17 @@ def test_what_the_budget_cut_is_named_in_order_with_its_tokens():
     ]
     assert [cut.tokens for cut in context.cut[:1]] == [estimate_tokens("user: question 0\nassistant: answer 0")]
     assert context.given.variables == {}
+
+
+@pytest.mark.spec("C4")
+def test_the_budget_takes_old_rounds_first_and_then_the_lowest_ranked_memories():
+    memories = [make_memory("m" * 200, key=f"memory {number}") for number in range(5)]
+    rounds = [make_round(number, text="r" * 200) for number in range(5)]
+    whole = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=100_000))
+    tighter = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=whole.total_tokens - 150))
+    assert tighter.memories == tuple(memories)
+    assert tighter.rounds == tuple(rounds[2:])
+    tight = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=whole.total_tokens - 550))
+    assert tight.rounds == (rounds[-1],)
+    assert tight.memories == tuple(memories[: len(tight.memories)])
+    assert 0 < len(tight.memories) < 5
