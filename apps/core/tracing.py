@@ -115,7 +115,7 @@ def start_tracing(part: str) -> None:
 
 def stop_tracing() -> None:
     """Send what was not sent yet, as this process is about to end."""
-    if is_configured() and is_installed():
+    if is_on():
         from apps.core import tracing_export
 
         tracing_export.stop()
