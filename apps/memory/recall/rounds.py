@@ -6,16 +6,16 @@ person just told is found here at once, and what no extraction kept is found at 
 
 from __future__ import annotations
 
+import math
 import uuid
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
 from apps.accounts.models import User
-from apps.core.db import fetch_prepared, fetch_rows
+from apps.core.db import fetch_prepared
 from apps.core.text.search import SearchTerms, cut_excerpt, parse_question
 from apps.core.text.sentences import cut_client_blocks
 from apps.memory.recall.atomic import find_threshold
@@ -25,7 +25,7 @@ from apps.memory.vectors.queries import QueryEmbedding
 
 NEAREST = 40  # how many messages are taken by meaning; some of them may not be recalled
 COMMON = 100  # A word in so many of the person's messages tells nothing, and is not looked for any further
-SAMPLE = 200  # vectors from which the usual cosine is estimated where the index is read: the newest ones
+SAMPLE = 100  # vectors from which the usual cosine is estimated where the index is read: the newest ones
 
 # What whoever is in the index is taken to have: counting takes longer than searching, and more changes nothing.
 MANY = 1_000
@@ -52,16 +52,19 @@ usual AS (SELECT count(*) AS vectors, avg(cosine) AS mean, var_pop(cosine) AS va
 nearest AS (SELECT message_id FROM near ORDER BY cosine DESC LIMIT %(nearest)s)
 """  # noqa: S608 - our own names
 
-# The settings apply to this statement; in a transaction to the rest of it.
+# The settings apply to this statement; in a transaction to the rest of it. OFFSET 0 insists on the index of vectors:
+# of a plan that is good for all, the planner thinks that they have few, and that sorting those is cheaper.
 _NEAR_BY_INDEX = f"""
 nearest AS MATERIALIZED (
     SELECT DISTINCT message_id FROM (
-        SELECT message_id FROM conversation_embeddings
-        WHERE {_MINE} AND in_index AND (
-            SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
-                   AND set_config('hnsw.ef_search', '{EF_SEARCH // 4}', true) IS NOT NULL
-        )
-        ORDER BY embedding::halfvec(1536) <=> (SELECT embedding::halfvec(1536) FROM query) LIMIT %(nearest)s
+        SELECT message_id FROM (
+            SELECT message_id, user_id, model_id, message_type FROM conversation_embeddings
+            WHERE in_index AND (
+                SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
+                       AND set_config('hnsw.ef_search', '{EF_SEARCH // 4}', true) IS NOT NULL
+            )
+            ORDER BY embedding::halfvec(1536) <=> (SELECT embedding::halfvec(1536) FROM query) OFFSET 0
+        ) AS closest WHERE {_MINE} LIMIT %(nearest)s
     ) AS closest
 ),
 usual AS (
@@ -82,7 +85,7 @@ near AS MATERIALIZED (
 # OFFSET 0 insists on the index of words: with statistics that do not know of this person's rows yet, the planner would
 # read all of them and take each apart into its words.
 _WORDED = """
-worded AS MATERIALIZED (
+occurrence AS MATERIALIZED (
     SELECT found.id AS message_id, given.position::int AS position
     FROM unnest(%(words)s::text[]) WITH ORDINALITY AS given (query, position) CROSS JOIN LATERAL (
         SELECT id FROM (
@@ -93,12 +96,17 @@ worded AS MATERIALIZED (
         WHERE user_id = %(user)s AND role = 'user'
         LIMIT %(common)s
     ) AS found
+),
+common AS MATERIALIZED (SELECT position FROM occurrence GROUP BY position HAVING count(*) >= %(common)s),
+worded AS MATERIALIZED (
+    SELECT message_id, position FROM occurrence WHERE position NOT IN (SELECT position FROM common)
 )
 """
 
 _WRITTEN = """
 WITH {arms}
-SELECT uuid_send(hit.message_id), near.cosine, hit.positions, usual.vectors, usual.mean, usual.variance
+SELECT hit.message_id, near.cosine, hit.positions, (SELECT array_agg(position) FROM common),
+       usual.vectors, usual.mean, usual.variance
 FROM (
     SELECT message_id, array_agg(position) FILTER (WHERE position > 0) AS positions FROM (
         SELECT message_id, position FROM worded UNION ALL SELECT message_id, 0 FROM nearest
@@ -106,8 +114,7 @@ FROM (
 ) AS hit LEFT JOIN near USING (message_id) CROSS JOIN usual
 """
 
-# The exact one has one good plan, whoever asks; the other is planned for its person, as `apps.memory.recall.columns`
-# says.
+# Each has one good plan, whoever asks.
 _FIND_EXACT = _WRITTEN.format(arms=",".join([_QUERY, _NEAR_EXACT, _WORDED]))
 _FIND_BY_INDEX = _WRITTEN.format(arms=",".join([_QUERY, _WORDED, _NEAR_BY_INDEX]))
 
@@ -188,7 +195,7 @@ def recall_rounds(
         "common": COMMON,
     }
     ((by_index,),) = fetch_prepared(_HAS_INDEX, parameters) if query_embedding else ((False,),)
-    rows = fetch_rows(_FIND_BY_INDEX, parameters) if by_index else fetch_prepared(_FIND_EXACT, parameters)
+    rows = fetch_prepared(_FIND_BY_INDEX if by_index else _FIND_EXACT, parameters)
     if not rows:
         return []
     *_, vectors, mean, variance = rows[0]
@@ -228,15 +235,15 @@ def _pair(run: str) -> Sequence[str]:
 
 def _weigh_words(rows: Sequence[tuple[Any, ...]], *, count: int) -> list[_Hit]:
     """The hits with the share of the keywords that each has: a keyword weighs more the fewer messages have it."""
-    frequencies = np.zeros(count)
-    for _key, _cosine, positions, *_ in rows:
-        for position in positions or ():
-            frequencies[position - 1] += 1
-    weights = np.where(frequencies < COMMON, np.log1p(COMMON / np.maximum(frequencies, 1)), 0.0)
-    total = float(weights.sum()) or 1.0
+    frequencies = Counter(position for _id, _cosine, positions, *_ in rows for position in positions or ())
+    _id, _cosine, _positions, common, *_ = rows[0]
+    weights = {
+        at: math.log1p(COMMON / max(frequencies[at], 1)) for at in range(1, count + 1) if at not in (common or ())
+    }
+    total = sum(weights.values()) or 1.0
     return [
-        _Hit(uuid.UUID(bytes=bytes(key)), cosine, sum(float(weights[at - 1]) for at in positions or ()) / total)
-        for key, cosine, positions, *_ in rows
+        _Hit(message_id, cosine, sum(weights[at] for at in positions or ()) / total)
+        for message_id, cosine, positions, *_ in rows
     ]
 
 
