@@ -2,11 +2,11 @@
 
     python -m benchmarks.train_ranking FOLDER... [--ablate] [--dry-run]
 
-The score of a memory is linear in its features (`apps.memory.recall.features`). The weights are those under
-which the relevant memories of a query are likeliest, by a softmax over all of the person's memories (ListNet, Cao et
-al. 2007); a folder counts by the square root of its number of queries. The figures printed are cross-validated: five
-folds, leaving out whole people where a folder has at least five, else every fifth query. The weights written are
-trained on everything.
+The score of a memory is linear in its features (`apps.memory.recall.features`); statements and turns of a conversation
+have weights of their own, and each folder has one of the two. The weights are those under which the relevant memories
+of a query are likeliest, by a softmax over all of the person's memories (ListNet, Cao et al. 2007); all folders of a
+kind count alike. The figures printed are of weights that never saw the folder: those of the other folders of its kind.
+The weights written are trained on everything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,12 +32,19 @@ django.setup()
 from apps.core.beir import CorpusRow, Folder, InvalidFolder, read_folders  # noqa: E402 - Django has to be set up before
 from apps.core.text.search import bm25_terms  # noqa: E402
 from apps.memory.recall.atomic import WEIGHTS_FILE  # noqa: E402
-from apps.memory.recall.features import FEATURES, AtomicRecall, AtomicRows, Floats, Integers, compute_features  # noqa: E402  # noqa: E402
-from apps.memory.recall.query import AtomicQuery, split_lines  # noqa: E402
+from apps.memory.recall.features import (  # noqa: E402
+    FEATURES,
+    AtomicRecall,
+    AtomicRows,
+    Floats,
+    Integers,
+    compute_features,
+    find_turns,
+)
+from apps.memory.recall.query import AtomicQuery  # noqa: E402
 from benchmarks.running import make_console  # noqa: E402
 from benchmarks.vectors import embed_texts  # noqa: E402
 
-FOLDS = 5
 DEPTHS = (5, 10)
 # Of the squared weights of standardised features: keeps those small that hardly matter.
 PENALTY = 5e-3
@@ -46,10 +54,13 @@ _CLOSE = 1e-7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """A query with the features of all rows of its user, shape (n, features), and which of these are relevant."""
+    """A query with the features of all rows of its user, shape (n, features), and which of these are relevant.
+
+    `kind`: what the user's rows are, "statement" or "turn".
+    """
 
     folder: str
-    fold: int
+    kind: str
     features: Floats
     relevant: Floats
 
@@ -59,7 +70,6 @@ def read_judged(folder: Folder) -> Iterator[Judged]:
     by_user: dict[str, list[CorpusRow]] = defaultdict(list)
     for row in folder.corpus:
         by_user[row.user_id].append(row)
-    folds = assign_folds([query.user_id for query in folder.queries])
     for user_id, rows in track(by_user.items(), description=f"Reading {folder.name}", transient=True):
         # As the product stores them: "speaker: text", in order within each session.
         numbers = {session: number for number, session in enumerate(dict.fromkeys(row.session_id for row in rows))}
@@ -69,11 +79,11 @@ def read_judged(folder: Folder) -> Iterator[Judged]:
         sessions = [numbers[row.session_id] for row in rows]
         times = [row.timestamp.timestamp() for row in rows]
         newest, vectors = datetime.fromtimestamp(max(times), UTC), embed_texts(contents).astype(np.float64)
-        for query, fold in zip(folder.queries, folds, strict=True):
+        for query in folder.queries:
             if query.user_id != user_id:
                 continue
             asked = AtomicQuery(query.text)
-            vector, last_vector = embed_texts([query.text, split_lines(query.text)[-1]]).astype(np.float64)
+            (vector,) = embed_texts([query.text]).astype(np.float64)
             recall = make_recall(
                 contents,
                 asked,
@@ -81,27 +91,14 @@ def read_judged(folder: Folder) -> Iterator[Judged]:
                 sessions=sessions,
                 times=times,
                 cosine=vectors @ vector,
-                last_cosine=vectors @ last_vector,
             )
             features = compute_features(recall, asked, times=asked.list_times(said_at=newest))
             yield Judged(
                 folder=folder.name,
-                fold=fold,
+                kind="turn" if find_turns(recall.rows).mean() > 0.5 else "statement",
                 features=np.stack([features[name] for name in FEATURES], axis=1),
                 relevant=np.array([float(query.relevant.get(row.id, 0) > 0) for row in rows]),
             )
-
-
-def assign_folds(user_ids: Sequence[str]) -> list[int]:
-    """The fold of each query: of one person all in the same one, if there are enough people, else by their order.
-
-    What stands behind an @ is not part of a person's name: several snapshots are of one person.
-    """
-    people = [user_id.partition("@")[0] for user_id in user_ids]
-    numbers = {person: number for number, person in enumerate(sorted(set(people)))}
-    if len(numbers) < FOLDS:
-        return [number % FOLDS for number in range(len(user_ids))]
-    return [numbers[person] % FOLDS for person in people]
 
 
 def make_recall(
@@ -112,7 +109,6 @@ def make_recall(
     sessions: Sequence[int] | Integers | None = None,
     times: Sequence[float] | Floats | None = None,
     cosine: Sequence[float] | Floats | None = None,
-    last_cosine: Sequence[float] | Floats | None = None,
     earlier_cosine: Sequence[float] | Floats | None = None,
 ) -> AtomicRecall:
     """Return what a recall of memories with these contents would be, without a database.
@@ -142,7 +138,6 @@ def make_recall(
         created=np.zeros(count),
         length=length,
         cosine=column(cosine),
-        last_cosine=column(cosine if last_cosine is None else last_cosine),
         earlier_cosine=column(earlier_cosine),
         asks=np.array([content.endswith(("?", "？")) for content in contents]),
         speakers=tuple(content.partition(": ")[0] if ": " in content else "" for content in contents),
@@ -161,10 +156,10 @@ def make_recall(
 def train(judged: Sequence[Judged], columns: Sequence[int]) -> Floats:
     """Return the weight of each of these columns, by Newton's method; the loss is convex, so there is one answer.
 
-    A folder weighs the square root of its queries, which all weigh the same.
+    All folders weigh the same, and so do all queries of one.
     """
     per_folder = Counter(query.folder for query in judged)
-    weight = np.array([per_folder[query.folder] ** -0.5 for query in judged])
+    weight = np.array([1 / per_folder[query.folder] for query in judged])
     weight /= weight.sum()
     # The rows of all queries stand under each other; `starts` and `sizes` say where those of each query are.
     sizes = np.array([len(query.relevant) for query in judged])
@@ -202,30 +197,48 @@ def train(judged: Sequence[Judged], columns: Sequence[int]) -> Floats:
     return weights / scale
 
 
-def cross_validate(judged: Sequence[Judged], columns: Sequence[int]) -> dict[str, tuple[float, ...]]:
-    """Return the mean recall at each depth of each folder, every query judged by weights that never saw its fold."""
-    recalls: dict[str, list[list[float]]] = {query.folder: [] for query in judged}
-    for fold in range(FOLDS):
-        weights = train([query for query in judged if query.fold != fold], columns)
-        for query in judged:
-            if query.fold == fold:
-                order = np.argsort(-(query.features[:, columns] @ weights), kind="stable")
-                found = query.relevant[order]
-                recalls[query.folder].append([float(found[:depth].sum() / found.sum()) for depth in DEPTHS])
-    return {folder: tuple(np.mean(rows, axis=0)) for folder, rows in recalls.items()}
+# What is weighed: a statement is found by itself; what is around it, and who says it, are of turns.
+COLUMNS = {"statement": ("meaning", "words"), "turn": tuple(FEATURES)}
+
+# Not trained: where a message names a time, statements from then are asked for, which no folder of statements does.
+GIVEN = {"statement": {"time": 2.0}, "turn": {}}
 
 
-def write_weights(weights: Floats, figures: Mapping[str, Sequence[float]]) -> str:
-    """Return the text of the weights' file: the figures as comments, then one line for each feature."""
-    lines = ["# Written by python -m benchmarks.train_ranking. Cross-validated recall at 5 and 10:"]
+def cross_validate(judged: Sequence[Judged], *, without: str = "") -> dict[str, tuple[float, ...]]:
+    """Return the mean recall at each depth of each folder, by weights of the other folders of its kind."""
+    figures = {}
+    for folder in dict.fromkeys(query.folder for query in judged):
+        mine = [query for query in judged if query.folder == folder]
+        columns = [place for place, name in enumerate(FEATURES) if name in COLUMNS[mine[0].kind] and name != without]
+        others = [query for query in judged if query.kind == mine[0].kind and query.folder != folder]
+        weights = train(others or mine, columns)
+        recalls = []
+        for query in mine:
+            found = query.relevant[np.argsort(-(query.features[:, columns] @ weights), kind="stable")]
+            recalls.append([float(found[:depth].sum() / found.sum()) for depth in DEPTHS])
+        figures[folder] = tuple(np.mean(recalls, axis=0))
+    return figures
+
+
+def write_weights(judged: Sequence[Judged], figures: Mapping[str, Sequence[float]]) -> str:
+    """Return the text of the weights' file: the figures as comments, then a table for each kind of memory.
+
+    A kind that no folder has keeps its weights.
+    """
+    lines = ["# Written by python -m benchmarks.train_ranking. Recall at 5 and 10 by weights that did not see the set:"]
     lines += [f"#   {name}: {' '.join(f'{value:.3f}' for value in row)}" for name, row in figures.items()]
-    lines += ["", "[weights]"]
-    lines += [f"{name} = {weight:.4f}" for name, weight in zip(FEATURES, weights, strict=True)]
+    for kind, names in COLUMNS.items():
+        if mine := [query for query in judged if query.kind == kind]:
+            columns = [place for place, name in enumerate(FEATURES) if name in names]
+            found = dict(zip(names, map(float, train(mine, columns)), strict=True)) | GIVEN[kind]
+        else:
+            found = tomllib.loads(WEIGHTS_FILE.read_text("utf-8"))[kind]
+        lines += ["", f"[{kind}]", *(f"{name} = {weight:.4f}" for name, weight in found.items())]
     return "\n".join(lines) + "\n"
 
 
 def _show(rows: Mapping[str, Mapping[str, Sequence[float]]]) -> Table:
-    table = Table(title="Recall at 5 / 10, cross-validated", title_justify="left")
+    table = Table(title="Recall at 5 / 10 by weights that did not see the set", title_justify="left")
     table.add_column("")
     folders = list(next(iter(rows.values())))
     for folder in folders:
@@ -247,14 +260,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         judged = [query for folder in read_folders(options.folders) for query in read_judged(folder)]
     except InvalidFolder as error:
         parser.error(str(error))
-    everything = list(range(len(FEATURES)))
-    figures = cross_validate(judged, everything)
+    figures = cross_validate(judged)
     rows: dict[str, Mapping[str, Sequence[float]]] = {"all features": figures}
     if options.ablate:
-        for number, name in enumerate(FEATURES):
-            rows[f"without {name}"] = cross_validate(judged, [each for each in everything if each != number])
+        rows |= {f"without {name}": cross_validate(judged, without=name) for name in FEATURES}
     console.print(_show(rows))
-    text = write_weights(train(judged, everything), figures)
+    text = write_weights(judged, figures)
     if options.dry_run:
         console.print(text, markup=False, highlight=False)
     else:

@@ -220,36 +220,16 @@ ATOMIC_PARTS = tuple(
     for name, title, about in (
         ("meaning", _("Meaning"), _("How close it is to the message in meaning, compared with other memories.")),
         (
-            "meaning_of_last_line",
-            _("Last line"),
-            _("How close it is in meaning to the last line of the message, compared with other memories."),
-        ),
-        (
             "words",
             _("Words"),
             _("How well its words match the message, compared with other memories. Rare words count more."),
-        ),
-        (
-            "words_in_session",
-            _("Session words"),
-            _("How well the best-matching memories of its session match the words of the message."),
         ),
         (
             "words_near",
             _("Nearby words"),
             _("How many words of the message occur in it or in the two memories before and after it."),
         ),
-        (
-            "words_around",
-            _("Context words"),
-            _("How many words of the message occur in it or in the four memories before and after it."),
-        ),
-        (
-            "words_with_turn_before",
-            _("Memory before"),
-            _("How many words of the message occur in it or in the memory before it."),
-        ),
-        ("length", _("Length"), _("Longer memories contain more information and get points; shorter ones lose some.")),
+        ("length", _("Length"), _("Short messages rarely contain an answer, so they lose points.")),
         ("question", _("Question"), _("It asks something. Questions rarely contain an answer, so they lose points.")),
         ("answer", _("Answer"), _("It follows a question that contains words of the message.")),
         ("speaker", _("Speaker"), _("The message names the person who said it.")),

@@ -84,7 +84,7 @@ def test_one_database_grows_and_is_measured_at_each_size() -> None:
 def test_weights_are_trained(folder: Path) -> None:
     done = run("train_ranking", folder, "--dry-run", "--ablate")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "[weights]" in done.stdout
+    assert "[statement]" in done.stdout
     assert "without words" in done.stdout
 
 

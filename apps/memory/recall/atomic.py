@@ -1,6 +1,7 @@
 """Finding the atomic memories that matter for a message: query → columns → features → score → rank (A4).
 
-The score of a memory is the sum of its features, each times its weight. docs/retrieval.md tells how.
+The score of a memory is the sum of its features, each times its weight: statements and turns of a conversation have
+weights of their own. docs/retrieval.md tells how.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from apps.memory.recall.query import UTC_ZONE, AtomicQuery
 from apps.memory.types import ScoredAtomicMemory
 from apps.memory.vectors.queries import QueryEmbedding
 
-SAID_BEFORE = -3.0  # the weight of what was said already; measured in docs/retrieval.md
+# What the lines before a follow-up count, of either kind of memory; measured in docs/retrieval.md.
+EARLIER_WEIGHTS = {"earlier_meaning": 0.91, "earlier_words": 0.14, "said_before": -3.0}
 
 # The evidence, in standard deviations, that a memory needs among very many, and how much less where there are few: the
 # more memories there are, the likelier one of them is near a message by chance. Measured in docs/retrieval.md.
@@ -44,27 +46,31 @@ OUTSTANDING, FEW_MEMORIES = 3.5, 110.0
 WEIGHTS_FILE = Path(__file__).with_name("weights.toml")
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weight of each feature, by name: of statements, and of turns of a conversation."""
+
+    statement: Mapping[str, float]
+    turn: Mapping[str, float]
+
+
 @cache
-def load_weights() -> Mapping[str, float]:
-    """Return the weight of each feature, as ``python -m benchmarks.train_ranking`` wrote it; earlier lines count alike.
+def load_weights() -> Weights:
+    """Read the weights, as ``python -m benchmarks.train_ranking`` wrote them.
 
-    Raises `ValueError` where the file and `FEATURES` do not name the same ones.
+    Raises `ValueError` where the file names a feature that there is not.
     """
-    weights = tomllib.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"]
-    if weights.keys() != FEATURES.keys():
-        raise ValueError(f"{WEIGHTS_FILE.name} is of other features; run python -m benchmarks.train_ranking")
-    trained = {name: float(weights[name]) for name in FEATURES}
-    return {
-        **trained,
-        "earlier_meaning": trained["meaning"],
-        "earlier_words": trained["words"],
-        "said_before": SAID_BEFORE,
-    }
+    kinds = tomllib.loads(WEIGHTS_FILE.read_text("utf-8"))
+    if unknown := {name for kind in kinds.values() for name in kind} - FEATURES.keys():
+        raise ValueError(f"{WEIGHTS_FILE.name} weighs {sorted(unknown)}; run python -m benchmarks.train_ranking")
+    absent = dict.fromkeys(FEATURES, 0.0)
+    return Weights(**{kind: absent | weights | EARLIER_WEIGHTS for kind, weights in kinds.items()})
 
 
-def weigh(features: Mapping[str, Floats]) -> dict[str, Floats]:
+def weigh(features: Mapping[str, Floats], is_turn: Flags) -> dict[str, Floats]:
     """Return the points that each feature gives to each row: the parts of which the score is the sum."""
-    return {name: features[name] * weight for name, weight in load_weights().items()}
+    weights = load_weights()
+    return {name: features[name] * np.where(is_turn, weights.turn[name], weights.statement[name]) for name in features}
 
 
 def rank(scores: Floats, *, times: Floats) -> Integers:
@@ -179,7 +185,7 @@ def rank_recall(recall: AtomicRecall, query: AtomicQuery) -> AtomicRanking:
     said_at = query.now or datetime.fromtimestamp(float(rows.time.max()), UTC)
     context = look(recall, query, query.list_times(said_at=said_at))
     features = compute_columns(context)
-    parts = weigh(features)
+    parts = weigh(features, context.is_turn)
     scores = np.sum(list(parts.values()), axis=0)
     keyword_scores = compute_keyword_scores(recall, query)
     allowed = np.isfinite(rows.cosine) | (features["words_near"] > 0) | (features["time"] > 0) | (keyword_scores > 0)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from apps.accounts.models import User
 from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.segment import is_cjk
-from apps.memory.recall.features import K1, WIDE_TURNS, AtomicRecall, AtomicRows, B, Floats
+from apps.memory.recall.features import K1, NEAR_TURNS, AtomicRecall, AtomicRows, B, Floats
 from apps.memory.types import AtomicCandidate
 from apps.memory.vectors.queries import QueryEmbedding
 
@@ -141,8 +141,7 @@ LONGEST_NAME = 40
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()  # PostgreSQL counts microseconds from here
 
 _QUERY = """query AS MATERIALIZED (
-    SELECT %(vector)s::halfvec AS embedding, %(last_vector)s::halfvec AS last_embedding,
-           %(earlier_vector)s::halfvec AS earlier_embedding
+    SELECT %(vector)s::halfvec AS embedding, %(earlier_vector)s::halfvec AS earlier_embedding
 )"""
 
 _CORPUS = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
@@ -152,7 +151,6 @@ _OF_PERSON = "memory.user_id = %(user)s AND memory.status = 'active' AND (%(with
 _COSINES = """
     SELECT vector.memory_id AS id,
            (1 - (vector.embedding <=> query.embedding))::float4 AS cosine,
-           (1 - (vector.embedding <=> query.last_embedding))::float4 AS last_cosine,
            (1 - (vector.embedding <=> query.earlier_embedding))::float4 AS earlier_cosine
     FROM {embeddings} CROSS JOIN query
     WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s"""
@@ -233,7 +231,6 @@ SELECT
     string_agg(found.pairs, ''),
     (SELECT string_agg(uuid_send(id), '') FROM near),
     (SELECT string_agg(float4send(coalesce(cosine, 'NaN')), '') FROM near),
-    (SELECT string_agg(float4send(coalesce(last_cosine, 'NaN')), '') FROM near),
     (SELECT string_agg(float4send(coalesce(earlier_cosine, 'NaN')), '') FROM near),
     (SELECT array_agg(position) FROM document),
     (SELECT array_agg(document_frequency) FROM document),
@@ -296,10 +293,9 @@ def recall_atomic(
         "b": B,
         **nearest_parameters(query_embedding, limit=ARM_LIMIT),
         "vector": query_embedding.focused_sql if query_embedding else None,
-        "last_vector": query_embedding.last_sql if query_embedding else None,
         "earlier_vector": query_embedding.earlier_sql if query_embedding else None,
         "with_muted": with_muted,
-        "turns": WIDE_TURNS,
+        "turns": NEAR_TURNS,
         "longest_name": LONGEST_NAME,
     }
     (row,) = _RECALL.fetch(parameters)
@@ -346,7 +342,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     matched_row = place[np.repeat(np.arange(len(key)), np.frombuffer(sizes, ">i4") // 8)]
     term = matches[:, 0] - 1
     speaker = speakers.split("\n")
-    cosine, last_cosine, earlier_cosine = (column[order] for column in _join_cosines(key, near or b"", cosines))
+    cosine, earlier_cosine = (column[order] for column in _join_cosines(key, near or b"", cosines))
     rows = AtomicRows(
         keys=key[order],
         session=session[order].astype(np.int64),
@@ -355,7 +351,6 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
         created=create_time[order],
         length=_unpack(lengths, ">i4")[order],
         cosine=cosine,
-        last_cosine=np.where(np.isnan(last_cosine), cosine, last_cosine),
         earlier_cosine=earlier_cosine,
         asks=np.frombuffer(asks, np.bool_)[order],
         speakers=tuple(speaker[number] for number in order.tolist()),

@@ -1,16 +1,18 @@
 """What speaks for an atomic memory, in numbers: words, meaning, what is around it, who says it, when. No Django.
 
-Each feature is one column of what `compute_features` returns; its weight stands under the same name in
+Each feature is one column of what `compute_features` returns; its weights stand under the same name in
 ``weights.toml``. docs/retrieval.md says what each is worth.
 
-Some memories are turns of a conversation ("Anna: …", "Ben: …"): there an answer is understood by what was said before
-it, so words around it count. Where a session is a list of statements they do not.
+Memories are of two kinds, each with weights of its own. Statements ("The user lives in Leeds.") are found by their own
+meaning and words. Turns of a conversation ("Anna: …", "Ben: …") are understood by what was said around them: there
+words nearby, the question before and the speaker count, too.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +38,7 @@ class AtomicRows:
     - `time`: of its turn, in seconds since 1970; `happened`: of what it tells, if that is known, else the same;
       `created`, when it was stored.
     - `length`: number of terms.
-    - `cosine`: to the query, `last_cosine`: to its last line, `earlier_cosine`: to the lines before it; NaN where there
-      is no vector.
+    - `cosine`: to the query, `earlier_cosine`: to the lines before it; NaN where there is no vector.
     - `asks`: whether it ends in a question mark.
     - `speakers`: who says it, where the content begins with a name ("Anna: …"); else "".
     - `row`, `term`, `frequency`: one entry for each term of the query in each memory: which row, which of
@@ -51,7 +52,6 @@ class AtomicRows:
     created: Floats
     length: Floats
     cosine: Floats
-    last_cosine: Floats
     earlier_cosine: Floats
     asks: Flags
     speakers: tuple[str, ...]
@@ -133,10 +133,12 @@ def compute_bm25(recall: AtomicRecall, weights: Floats) -> Floats:
     return np.bincount(rows.row, weights=gains, minlength=len(rows)).astype(np.float64)
 
 
-NEAR_TURNS = 2
-WIDE_TURNS = 4  # how many turns before and after a turn are looked at, for words around it
-COSINE_SPREAD = 0.05  # how far cosines lie apart where hardly any memory stands out
-BEST_OF_SESSION = 3  # A session is as good as its best memories, on average
+NEAR_TURNS = 2  # how many turns before and after a turn are looked at, for words near it
+LONG_ENOUGH = 20  # terms: a longer turn is no likelier to hold an answer, a shorter one is less likely
+
+# A person's memories are turns where at least so many speakers say so much each, and are brief on average: what is
+# longer was written down, not said.
+SPEAKERS, TURNS_OF_SPEAKER, AVERAGE_TERMS = 2, 3, 100.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,8 +157,7 @@ class Look:
     bm25: Floats
     earlier_bm25: Floats
     starts: Integers
-    sizes: Integers
-    in_conversation: Floats
+    is_turn: Flags
 
     def cover(self, matched: Flags) -> Floats:
         """How much of the query's words the terms in `matched` make up, by idf: 0..1."""
@@ -215,8 +216,6 @@ def look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float, 
     known = np.where(recall.document_frequencies > 0, weights, 0.0)[:own]
     matched = np.zeros((len(rows), len(weights)), dtype=np.bool_)
     matched[rows.row, rows.term] = True
-    starts = np.flatnonzero(np.diff(rows.session, prepend=rows.session[0] - 1))
-    sizes = np.diff(starts, append=len(rows))
     return Look(
         recall=recall,
         rows=rows,
@@ -226,9 +225,8 @@ def look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float, 
         shares=known / (known.sum() or 1.0),
         bm25=compute_bm25(recall, weights),
         earlier_bm25=compute_bm25(recall, _weigh(query.terms, query.earlier_weights) * idfs),
-        starts=starts,
-        sizes=sizes,
-        in_conversation=find_conversations(rows, starts=starts, sizes=sizes),
+        starts=np.flatnonzero(np.diff(rows.session, prepend=rows.session[0] - 1)),
+        is_turn=find_turns(rows),
     )
 
 
@@ -236,26 +234,21 @@ def _weigh(terms: Sequence[str], weights: Mapping[str, float]) -> Floats:
     return np.fromiter((weights.get(term, 0.0) for term in terms), np.float64, len(terms))
 
 
-def find_conversations(rows: AtomicRows, *, starts: Integers, sizes: Integers) -> Floats:
-    """1 for the rows of a session in which speakers mostly take turns, else 0."""
-    names = {name: number for number, name in enumerate(dict.fromkeys(rows.speakers))}
-    speaker = np.fromiter((names[name] for name in rows.speakers), np.int64, len(rows))
-    nobody = names.get("", -1)
-    named = speaker != nobody
-    changes = np.zeros(len(rows))
-    changes[1:] = (speaker[1:] != speaker[:-1]) & named[1:] & named[:-1]
-    changes[starts] = 0
-    share = np.add.reduceat(changes, starts) / np.maximum(sizes - 1, 1)
-    # "Home: …", "Job: …" are no speakers: nobody of these says a second thing.
-    few = len(names) * BEST_OF_SESSION <= len(rows) or len(rows) < 2 * BEST_OF_SESSION
-    return np.repeat((share >= 0.5) & (sizes > 1) & few, sizes).astype(np.float64)
+def find_turns(rows: AtomicRows) -> Flags:
+    """Return which rows are turns of a conversation, not statements: decided by person, from who speaks in all of it.
 
-
-def standardize(values: Floats, *, spread: float = 0.0) -> Floats:
-    """Each value as its distance from the mean, in standard deviations; 0 where one is missing, or all are equal.
-
-    `spread` is added to the deviation: differences far below it are taken for small, however rare they are.
+    By session, messages that one speaker sends in a row would be turns in some sessions and statements in others.
+    "Home: …", "Job: …" are no speakers: nobody of these says a third thing.
     """
+    spoken = Counter(name for name in rows.speakers if name)
+    speakers = {name for name, count in spoken.items() if count >= TURNS_OF_SPEAKER}
+    if len(speakers) < SPEAKERS or rows.length.mean() > AVERAGE_TERMS:
+        return np.zeros(len(rows), np.bool_)
+    return np.fromiter((name in speakers for name in rows.speakers), np.bool_, len(rows))
+
+
+def standardize(values: Floats) -> Floats:
+    """Each value as its distance from the mean, in standard deviations; 0 where one is missing, or all are equal."""
     known = ~np.isnan(values)
     if not known.any():
         return np.zeros_like(values)
@@ -263,62 +256,35 @@ def standardize(values: Floats, *, spread: float = 0.0) -> Floats:
     # Equal values differ by rounding alone: that must not be blown up to a difference.
     if deviation <= 1e-6 * max(1.0, abs(mean)):
         return np.zeros_like(values)
-    return np.where(known, (values - mean) / (deviation + spread), 0.0)
+    return np.where(known, (values - mean) / deviation, 0.0)
 
 
 def _meaning(context: Look) -> Floats:
-    return standardize(context.rows.cosine, spread=COSINE_SPREAD)
-
-
-def _meaning_of_last_line(context: Look) -> Floats:
-    return standardize(context.rows.last_cosine, spread=COSINE_SPREAD)
+    return standardize(context.rows.cosine)
 
 
 def _words(context: Look) -> Floats:
     return standardize(context.bm25)
 
 
-def _words_in_session(context: Look) -> Floats:
-    """The mean BM25 of the session's best memories."""
-    number = np.repeat(np.arange(len(context.starts)), context.sizes)
-    best_first = context.bm25[np.lexsort((-context.bm25, number))]
-    place = np.arange(len(number)) - np.repeat(context.starts, context.sizes)
-    sums = np.add.reduceat(np.where(place < BEST_OF_SESSION, best_first, 0.0), context.starts)
-    return np.repeat(sums / np.minimum(context.sizes, BEST_OF_SESSION), context.sizes)
-
-
 def _words_near(context: Look) -> Floats:
-    return context.cover(_spread(context, before=NEAR_TURNS, after=NEAR_TURNS)) * context.in_conversation
-
-
-def _words_around(context: Look) -> Floats:
-    return context.cover(_spread(context, before=WIDE_TURNS, after=WIDE_TURNS)) * context.in_conversation
-
-
-def _words_with_turn_before(context: Look) -> Floats:
-    return context.cover(_spread(context, before=1, after=0)) * context.in_conversation
-
-
-def _spread(context: Look, *, before: int, after: int) -> Flags:
-    """Which terms occur in each row or in one of so many rows before or after it in its session."""
+    """Share of the query's words that occur in the turn, or in one of the `NEAR_TURNS` before and after it."""
     matched, session = context.matched.copy(), context.rows.session
-    for distance in range(1, max(before, after) + 1):
+    for distance in range(1, NEAR_TURNS + 1):
         together = (session[distance:] == session[:-distance])[:, None]
-        if distance <= before:
-            matched[distance:] |= context.matched[:-distance] & together
-        if distance <= after:
-            matched[:-distance] |= context.matched[distance:] & together
-    return matched
+        matched[distance:] |= context.matched[:-distance] & together
+        matched[:-distance] |= context.matched[distance:] & together
+    return context.cover(matched) * context.is_turn
 
 
 def _length(context: Look) -> Floats:
-    """How much longer a turn is than others: who says more is likelier to say what is asked for."""
-    length = np.log1p(context.rows.length)
-    return np.asarray((length - length.mean()) * context.in_conversation, np.float64)
+    """How much too short a turn is to say much, as a logarithm; 0 where it is long enough."""
+    missing = np.log1p(context.rows.length) - math.log1p(LONG_ENOUGH)
+    return np.asarray(np.minimum(missing, 0.0) * context.is_turn, np.float64)
 
 
 def _question(context: Look) -> Floats:
-    return context.rows.asks * context.in_conversation
+    return (context.rows.asks & context.is_turn).astype(np.float64)
 
 
 def _answer(context: Look) -> Floats:
@@ -326,7 +292,7 @@ def _answer(context: Look) -> Floats:
     asked = np.zeros(len(context.rows))
     asked[1:] = (context.rows.asks * context.cover(context.matched))[:-1]
     asked[context.starts] = 0
-    return asked * context.in_conversation
+    return asked * context.is_turn
 
 
 def _speaker(context: Look) -> Floats:
@@ -336,7 +302,7 @@ def _speaker(context: Look) -> Floats:
     if len(named) == len(names):
         return np.zeros(len(context.rows))
     said = np.fromiter((name in named for name in context.rows.speakers), np.float64, len(context.rows))
-    return said * context.in_conversation
+    return said * context.is_turn
 
 
 def find_named(text: str, names: set[str]) -> set[str]:
@@ -364,7 +330,7 @@ def _time(context: Look) -> Floats:
 
 
 def _earlier_meaning(context: Look) -> Floats:
-    return context.query.earlier_share * standardize(context.rows.earlier_cosine, spread=COSINE_SPREAD)
+    return context.query.earlier_share * standardize(context.rows.earlier_cosine)
 
 
 def _earlier_words(context: Look) -> Floats:
@@ -384,12 +350,8 @@ def _said_before(context: Look) -> Floats:
 # What a query alone tells, in the order in which people read it. Their weights are trained.
 FEATURES: dict[str, Callable[[Look], Floats]] = {
     "meaning": _meaning,
-    "meaning_of_last_line": _meaning_of_last_line,
     "words": _words,
-    "words_in_session": _words_in_session,
     "words_near": _words_near,
-    "words_around": _words_around,
-    "words_with_turn_before": _words_with_turn_before,
     "length": _length,
     "question": _question,
     "answer": _answer,

@@ -95,10 +95,14 @@ class AtomicQuery:
         return weigh_earlier(self.text) if self.earlier else 0.0
 
     def list_times(self, *, said_at: datetime) -> list[tuple[float, float]]:
-        """Return the stretches of time that it names, seen from `said_at`: from and until, in seconds since 1970."""
+        """Return the stretches of time that its last line names, seen from `said_at`: from and until, since 1970.
+
+        In seconds. What the lines of a dialogue before it name was talked about, and is not asked for.
+        """
+        (last,) = split_lines(self.text)[-1:] or [""]
         return [
             (span.start.timestamp(), span.end.timestamp())
-            for span in find_times(self.text, said_at=said_at, zone=self.zone, of_past=True)
+            for span in find_times(last, said_at=said_at, zone=self.zone, of_past=True)
         ]
 
     def names_time_alone(self, *, said_at: datetime) -> bool:

@@ -42,14 +42,13 @@ class QueryEmbedding:
 
     `min_similarity`: the cosine below which two texts have nothing to do with each other for this embedder (K9).
     `focused_vector`: what memories and messages are ranked by (`Embedder.focus`).
-    `last_vector`: of the last line, where the query has several. `earlier_vector`: of the lines before the query.
+    `earlier_vector`: of the lines before the query.
     """
 
     model_id: int
     vector: Vector
     min_similarity: float
     focused_vector: Vector | None = None
-    last_vector: Vector | None = None
     earlier_vector: Vector | None = None
 
     @cached_property
@@ -61,11 +60,6 @@ class QueryEmbedding:
     def focused_sql(self) -> str:
         """The focused vector as pgvector reads it."""
         return self.sql if self.focused_vector is None else to_sql(self.focused_vector)
-
-    @cached_property
-    def last_sql(self) -> str | None:
-        """The vector of the last line as pgvector reads it; None for a query of one line."""
-        return None if self.last_vector is None else to_sql(self.last_vector)
 
     @cached_property
     def earlier_sql(self) -> str | None:
@@ -105,9 +99,6 @@ def start_embedding(
 def _embed_parts(embedder: Embedder, text: str, earlier: str) -> dict[str, Vector]:
     """The vectors of a query by the names that `QueryEmbedding` has for them, made in one call of the model."""
     parts = {"vector": text}
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) > 1:
-        parts["last_vector"] = lines[-1]
     if earlier.strip():
         parts["earlier_vector"] = earlier
     try:

@@ -130,7 +130,7 @@ def test_every_column_is_of_its_row(
     remember("Anna: Do you like tea? Green tea?", at=(3, 4))
     remember("用户养了一只叫咪咪的猫。", at=(0, 1), timestamp=NOW + timedelta(days=1))
     remember("The user's plan: tea at four", at=(1, 0), timestamp=NOW + timedelta(days=2))
-    query = replace(asked(1), last_vector=vector(0, 1), earlier_vector=vector(-1))
+    query = replace(asked(1), earlier_vector=vector(-1))
     found = recall(user, "green tea 咪咪", query)
     assert found is not None
     rows = found.rows
@@ -138,7 +138,6 @@ def test_every_column_is_of_its_row(
     assert [contents(found)[number][:4] for number in order] == ["Anna", "用户养了", "The "]
     assert rows.time[order] == pytest.approx([NOW.timestamp() + 86_400 * days for days in range(3)])
     assert rows.cosine[order] == pytest.approx([0.6, 0, 1], abs=1e-3)
-    assert rows.last_cosine[order] == pytest.approx([0.8, 1, 0], abs=1e-3)
     assert rows.earlier_cosine[order] == pytest.approx([-0.6, 0, -1], abs=1e-3)
     assert rows.asks[order].tolist() == [True, False, False]
     assert [rows.speakers[number] for number in order] == ["Anna", "", "The user's plan"]
@@ -149,13 +148,6 @@ def test_every_column_is_of_its_row(
         "用户养了一只叫咪咪的猫。": {2: 2},  # the word, and the same two characters as a pair
         "The user's plan: tea at four": {1: 1},
     }
-
-
-def test_the_last_line_of_one_line_is_the_query(user: User, remember: Remember) -> None:
-    remember("tea", at=(3, 4))
-    found = recall(user, "tea", asked(1))
-    assert found is not None
-    assert found.rows.last_cosine.tolist() == found.rows.cosine.tolist()
 
 
 def test_what_has_no_vector_has_no_cosine(user: User, remember: Remember) -> None:
@@ -268,7 +260,7 @@ def test_beside_a_hit_stand_the_turns_around_it(user: User, monkeypatch: pytest.
     ]
     drafts.append(AtomicDraft(content="elsewhere", timestamp=NOW, session_id=other))
     create_atomic_memories(user=user, drafts=drafts, now=NOW)
-    expected = [f"turn {number}" for number in (3, 4, 5, 6)] + ["tea"] + [f"turn {number}" for number in (8, 9, 10, 11)]
+    expected = [f"turn {number}" for number in (5, 6)] + ["tea"] + [f"turn {number}" for number in (8, 9)]
     assert contents(recall(user, "tea")) == expected
 
 

@@ -20,6 +20,7 @@ from apps.memory.recall.features import (
     compute_features,
     compute_keyword_scores,
     find_named,
+    find_turns,
     standardize,
 )
 from apps.memory.recall.query import AtomicQuery
@@ -66,7 +67,6 @@ def test_bm25_by_hand() -> None:
 
 def test_standard_scores_by_hand() -> None:
     assert standardize(np.array([2.0, 4, 4, 4, 5, 5, 7, 9])).tolist() == [-1.5, -0.5, -0.5, -0.5, 0, 0, 1, 2]
-    assert standardize(np.array([1.0, 3.0]), spread=1.0).tolist() == [-0.5, 0.5]
 
 
 def test_what_is_not_known_is_average() -> None:
@@ -81,12 +81,8 @@ def test_equal_scores_say_nothing(score: float) -> None:
 
 
 def test_meaning_is_how_far_a_memory_stands_out() -> None:
-    recall = make_recall(["a", "b", "c"], cosine=[0.1, 0.2, 0.6], last_cosine=[0.6, 0.1, 0.2])
+    recall = make_recall(["a", "b", "c"], cosine=[0.1, 0.2, 0.6])
     assert np.argmax(feature("meaning", recall, "")) == 2
-    assert np.argmax(feature("meaning_of_last_line", recall, "")) == 0
-    # Where no cosine stands out, small differences stay small.
-    level = make_recall(["a", "b"], cosine=[0.300, 0.302])
-    assert max(map(abs, feature("meaning", level, ""))) < 0.05
 
 
 def test_words_of_earlier_lines_count_half() -> None:
@@ -102,9 +98,8 @@ def test_in_a_conversation_the_words_around_a_turn_count() -> None:
     query = "canoe"
     recall = make_recall(TALK, query)
     assert feature("words_near", recall, query) == [1, 1, 1, 1, 0, 0]
-    assert feature("words_around", recall, query) == [1, 1, 1, 1, 1, 1]
-    assert feature("words_with_turn_before", recall, query) == [0, 1, 1, 0, 0, 0]
-    assert feature("words_near", make_recall(TALK, query, sessions=[0, 1, 2, 2, 2, 2]), query) == [0] * 6
+    # Not across the border of a session.
+    assert feature("words_near", make_recall(TALK, query, sessions=[0, 1, 2, 2, 2, 2]), query) == [0, 1, 0, 0, 0, 0]
 
 
 def test_where_nobody_takes_turns_they_do_not() -> None:
@@ -112,10 +107,24 @@ def test_where_nobody_takes_turns_they_do_not() -> None:
     statements = [content.partition(": ")[2] for content in TALK]
     notes = [f"Note: {content}" for content in statements]
     fields = [f"{name}: {content}" for name, content in zip("abcdef", statements, strict=True)]
-    for contents in (statements, notes, fields):
+    long = [f"{content} {'word ' * 150}" for content in TALK]
+    for contents in (statements, notes, fields, long):
         recall = make_recall(contents, query)
-        for name in ("words_near", "words_around", "words_with_turn_before", "question", "answer", "speaker"):
+        for name in ("words_near", "length", "question", "answer", "speaker"):
             assert feature(name, recall, query) == [0] * 6, name
+
+
+def test_whether_rows_are_turns_is_one_answer_for_all_of_a_person() -> None:
+    # In the last session one person speaks alone, and one row is nobody's.
+    contents = [*TALK, "Anna: The canoe is lovely.", "Anna: Hello?", "The user builds canoes."]
+    recall = make_recall(contents, "canoe", sessions=[0] * 6 + [1] * 3)
+    assert find_turns(recall.rows).tolist() == [True] * 8 + [False]
+
+
+def test_a_turn_of_a_few_words_loses_points_and_a_long_one_gains_none() -> None:
+    said = ["Anna: Yes.", "Ben: " + "canoe lake " * 15, "Anna: " + "paddle river " * 40, *TALK]
+    short, enough, long, *_ = feature("length", make_recall(said, "canoe"), "canoe")
+    assert short < enough == long == 0
 
 
 def test_a_question_is_no_answer_and_what_follows_it_may_be_one() -> None:
@@ -149,20 +158,21 @@ def test_a_time_that_is_named_counts() -> None:
     assert feature("time", recall, "") == [0, 0, 0]
 
 
-def test_a_session_is_as_good_as_its_three_best() -> None:
-    contents = ["tea", "tea", "tea", "rain", "rain", "tea", "rain"]
-    recall = make_recall(contents, "tea", sessions=[0, 0, 0, 0, 1, 1, 2])
-    best = feature("words_in_session", recall, "tea")
-    assert best[0] == best[3] > best[4] == best[5] > best[6] == 0
-    assert best[4] == pytest.approx(best[0] / 2)
-
-
-def test_the_points_add_up_to_the_score() -> None:
+@pytest.mark.parametrize(("is_turn", "kind"), [(False, "statement"), (True, "turn")])
+def test_the_points_add_up_to_the_score_by_the_weights_of_the_kind(is_turn: bool, kind: str) -> None:
     features = compute_features(make_recall(TALK, "canoe"), AtomicQuery("canoe"), times=[])
-    parts = weigh(features)
-    assert list(parts) == [*FEATURES, *EARLIER] == list(load_weights())
+    parts, weights = weigh(features, np.full(len(TALK), is_turn)), getattr(load_weights(), kind)
+    assert list(parts) == [*FEATURES, *EARLIER] == list(weights)
     for name, points in parts.items():
-        assert points == pytest.approx(features[name] * load_weights()[name])
+        assert points == pytest.approx(features[name] * weights[name])
+
+
+def test_weights_have_the_sign_that_people_would_give_them() -> None:
+    weights = load_weights()
+    assert {name for name, weight in weights.turn.items() if weight < 0} == {"question", "said_before"}
+    assert {name for name, weight in weights.statement.items() if weight > 0} == {
+        *("meaning", "words", "time", "earlier_meaning", "earlier_words")
+    }
 
 
 @pytest.mark.spec("K7")
@@ -172,7 +182,7 @@ def test_a_follow_up_is_looked_for_with_the_lines_before_it() -> None:
     query = AtomicQuery("any others?", earlier=earlier)
     recall = make_recall(contents, query.text, earlier=earlier, earlier_cosine=[0.7, 0.6, 0.1])
     features = compute_features(recall, query, times=[])
-    scores = np.sum(list(weigh(features).values()), axis=0)
+    scores = np.sum(list(weigh(features, find_turns(recall.rows)).values()), axis=0)
     assert np.argmax(scores) == 1
     assert features["said_before"].round(2).tolist() == [0.75, 0.5, 0]
     assert features["words"].tolist() == [0, 0, 0]
