@@ -9,15 +9,14 @@ from django.db.models import Model
 from django.urls import reverse
 
 from apps.accounts.models import User
-
-# The tables that share one list.
-_MEMORIES = {"longtermmemory": "long_term", "atomicmemory": "atomic"}
+from apps.memory.kinds import KINDS, get_kind
 
 
 def link_list(model: type[Model], *, user: User | None = None, **filters: Any) -> str:
     """The list of a table's rows with these filters; for staff, of one person with `user`."""
-    if (kind := _MEMORIES.get(str(model._meta.model_name))) is not None:
-        return link_page("memories_changelist", user=user, kind=kind, **filters)
+    for kind in KINDS:  # which share one list
+        if kind.model is model:
+            return link_page("memories_changelist", user=user, kind=kind.name, **filters)
     address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     chosen = {**filters, **({"user__id__exact": user.pk} if user else {})}
     return f"{address}?{urlencode(chosen)}" if chosen else address
@@ -25,8 +24,7 @@ def link_list(model: type[Model], *, user: User | None = None, **filters: Any) -
 
 def link_memory(kind: str, memory_id: Any) -> str:
     """Return the page of a memory; `kind`: "long_term" or "atomic"."""
-    (model,) = (model for model, name in _MEMORIES.items() if name == kind)
-    return reverse(f"admin:memory_{model}_change", args=[memory_id])
+    return reverse(f"admin:memory_{get_kind(kind).model._meta.model_name}_change", args=[memory_id])
 
 
 def link_message(session_id: Any, message_id: Any) -> str:
