@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--spec-results", type=Path, help="write which requirement IDs the tests prove to this file")
 
 
+@cache
+def read_titles() -> dict[str, str]:
+    """Return the title of every requirement by its ID."""
+    groups = tomllib.loads((_DOCS / "requirements.toml").read_text())
+    return {name: title for group in groups.values() for name, title in group.items()}
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    item.user_properties += [(_SPEC, str(name)) for mark in item.iter_markers("spec") for name in mark.args]
+    names = [str(name) for mark in item.iter_markers("spec") for name in mark.args]
+    if unknown := set(names) - read_titles().keys():
+        raise pytest.UsageError(f"{item.nodeid}: {', '.join(sorted(unknown))} is not in docs/requirements.toml.")
+    item.user_properties += [(_SPEC, name) for name in names]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,9 +78,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SpecRecorder(results), "spec-recorder")
 
 
-def find_problems(known: Collection[str], outcomes: Outcomes) -> list[str]:
-    """What is wrong, a sentence each: an ID that is unknown, not proven, or not passing."""
-    problems = [f"{name} is not in docs/requirements.toml." for name in sorted({*outcomes} - {*known})]
+def find_problems(known: Iterable[str], outcomes: Outcomes) -> list[str]:
+    """What is wrong, a sentence each: an ID that is not proven, or not passing."""
+    problems = list[str]()
     for name in known:
         tests = outcomes.get(name, {})
         problems += [] if tests else [f"{name} has no test."]
@@ -87,11 +98,7 @@ def merge_outcomes(files: Iterable[Path]) -> dict[str, dict[str, str]]:
 
 
 def main() -> None:
-    titles = {
-        name: title
-        for group in tomllib.loads((_DOCS / "requirements.toml").read_text()).values()
-        for name, title in group.items()
-    }
+    titles = read_titles()
     files = sorted(Path(sys.argv[1]).glob("*.json"))
     outcomes = merge_outcomes(files)
 
