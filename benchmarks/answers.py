@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LIMIT = max(DEPTHS)
 ROUNDS, MEMORIES = "rounds", "memories"
 SHOWN = (*(f"recall@{depth}" for depth in DEPTHS), "score")
-COSTS = ("seconds", "tokens in", "tokens out", "tokens of the judge")
+AROUND = ("results", "seconds", "tokens in", "tokens out", "tokens of the judge")
 
 ANSWER = """Somebody asks about conversations that they had before. Below is what is remembered of them. Answer from
 that alone, as briefly as the question allows. Where it does not say, say that you do not know."""
@@ -146,16 +146,16 @@ def measure(data: DataSet, *, console: Console, client: OpenAI, **models: str) -
     rows = {row.id: row for person in data.people for session in person.sessions for row in session}
     figures: dict[str, list[tuple[str, Figures]]] = defaultdict(list)
     losses: dict[str, Counter[str]] = defaultdict(Counter)
-    people = [person for person in data.people if person.questions]
-    for person in track(people, data.name, console=console, transient=True):
+    for person in track([each for each in data.people if each.questions], data.name, console=console, transient=True):
         for side, question, units in ask_person(person):
-            groups = questions.compute_recall(question, units, rows)
+            groups = {"all": {}} | questions.compute_recall(question, units, rows)
+            groups["all"]["results"] = len(units)
             if models and question.criteria:
                 lines = [f"[{rows[key].timestamp:%Y-%m-%d}] {write_row(rows[key])}" for unit in units for key in unit]
                 answered, loss = answer(question, "\n".join(lines), client=client, **models)
-                groups["all"] = groups.get("all", {}) | answered
+                groups["all"] |= answered
                 losses[side][loss] += bool(loss)
-            figures[side] += [*groups.items(), (question.category, groups.get("all", {}))]
+            figures[side] += [*groups.items(), (question.category, groups["all"])]
     asked = [question for person in data.people for question in person.questions]
     data.losses["questions without evidence"] = sum(not question.evidence for question in asked)
     data.losses["questions without a reference"] = sum(not question.criteria for question in asked)
@@ -169,19 +169,20 @@ def measure(data: DataSet, *, console: Console, client: OpenAI, **models: str) -
 
 
 def make_table(name: str, report: Mapping[str, Any]) -> Table:
-    """Return recall and score of a data set by group, what an answer costs, and what was lost."""
-    table = Table("", title=f"{name}: recall@5 / recall@10 / score", title_justify="left", caption_justify="left")
-    table.caption = f"Lost: {json.dumps(report['losses'])}"
+    """Return recall and score of a data set by group, what there was and what it cost on average, and what was lost."""
     sides = report["sides"].values()
+    shown = [each for each in SHOWN if each in next(iter(sides))["groups"]["all"]]
+    table = Table("", title=f"{name}: {' / '.join(shown)}", title_justify="left", caption_justify="left")
+    table.caption = f"Lost: {json.dumps(report['losses'])}"
     for side in report["sides"]:
         table.add_column(side, justify="right")
     for group, figures in next(iter(sides))["groups"].items():
-        cells = ([each["groups"][group][name] for name in SHOWN if name in figures] for each in sides)
+        cells = ([each["groups"][group][name] for name in shown if name in figures] for each in sides)
         table.add_row(
             f"{group} ({figures['questions']})", *(" / ".join(f"{value:.3f}" for value in cell) for cell in cells)
         )
-    for cost in COSTS:
-        table.add_row(cost, *(f"{each['groups']['all'].get(cost, 0):.1f}" for each in sides))
+    for figure in AROUND:
+        table.add_row(figure, *(f"{each['groups']['all'].get(figure, 0):.1f}" for each in sides))
     table.add_row("lost answers", *(json.dumps(each["losses"]) for each in sides))
     return table
 
