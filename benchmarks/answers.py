@@ -35,8 +35,7 @@ from benchmarks.running import describe_machine, make_console, run_in_new_data_f
 if TYPE_CHECKING:
     from apps.accounts.models import User
 
-LIMIT = max(DEPTHS)
-ROUNDS, MEMORIES = "rounds", "memories"
+LIMIT, ROUNDS, MEMORIES = max(DEPTHS), "rounds", "memories"
 SHOWN = (*(f"recall@{depth}" for depth in DEPTHS), "score")
 AROUND = ("results", "seconds", "tokens in", "tokens out", "tokens of the judge")
 
@@ -171,7 +170,8 @@ def measure(data: DataSet, *, console: Console, client: OpenAI, **models: str) -
 def make_table(name: str, report: Mapping[str, Any]) -> Table:
     """Return recall and score of a data set by group, what there was and what it cost on average, and what was lost."""
     sides = report["sides"].values()
-    shown = [each for each in SHOWN if each in next(iter(sides))["groups"]["all"]]
+    every = [side["groups"]["all"] for side in sides]
+    shown = [name for name in SHOWN if name in every[0]]
     table = Table("", title=f"{name}: {' / '.join(shown)}", title_justify="left", caption_justify="left")
     table.caption = f"Lost: {json.dumps(report['losses'])}"
     for side in report["sides"]:
@@ -181,8 +181,8 @@ def make_table(name: str, report: Mapping[str, Any]) -> Table:
         table.add_row(
             f"{group} ({figures['questions']})", *(" / ".join(f"{value:.3f}" for value in cell) for cell in cells)
         )
-    for figure in AROUND:
-        table.add_row(figure, *(f"{each['groups']['all'].get(figure, 0):.1f}" for each in sides))
+    for figure in filter(every[0].get, AROUND):
+        table.add_row(figure, *(f"{each.get(figure, 0):.1f}" for each in every))
     table.add_row("lost answers", *(json.dumps(each["losses"]) for each in sides))
     return table
 
