@@ -2,9 +2,9 @@
 
 ``corpus.jsonl`` has one object a line: ``_id``, ``text`` and ``metadata`` with ``user_id``, ``session_id``, ``role``,
 ``speaker`` and ``timestamp`` (ISO 8601; without an offset it is UTC). Rows of a session are in order of time.
-``queries.jsonl`` has ``_id``, ``text`` and ``metadata`` with ``user_id`` and ``category``. ``qrels/test.tsv`` has a
-line of headings, then on each line the ID of a query, the ID of a row that answers it, and a grade (a whole number; 0:
-no answer).
+``queries.jsonl`` has ``_id``, ``text`` and ``metadata`` with ``user_id``, ``category`` and perhaps a reference
+``answer``. ``qrels/test.tsv`` has a line of headings, then on each line the ID of a query, the ID of a row that answers
+it, and a grade (a whole number; 0: no answer).
 """
 
 from __future__ import annotations
@@ -41,13 +41,17 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question about what was said. `relevant`: the grade of each row that answers it, by the row's ID."""
+    """A question about what was said. `relevant`: the grade of each row that answers it, by the row's ID.
+
+    `answer`: a reference, "" if unknown.
+    """
 
     id: str
     text: str
     user_id: str
     category: str
     relevant: Mapping[str, int]
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +118,12 @@ def read_queries(folder: Path, *, corpus: Collection[CorpusRow]) -> list[Query]:
     for query_id, fields, metadata, where in asked:
         text, user_id = _read_text(fields, "text", where), _read_text(metadata, "user_id", where)
         category, relevant = _read_text(metadata, "category", where), judged[query_id]
+        answer = _read_text(metadata, "answer", where) if "answer" in metadata else ""
         for row_id in relevant:
             if owners[row_id] != user_id:
                 raise InvalidFolder(f"{where}: {row_id!r} is to answer it, and belongs to {owners[row_id]!r}")
         if relevant:
-            queries.append(Query(query_id, text, user_id, category, relevant))
+            queries.append(Query(query_id, text, user_id, category, relevant, answer))
     if not queries:
         raise InvalidFolder(f"{folder}: no query has a relevant row")
     return queries

@@ -88,6 +88,14 @@ def test_weights_are_trained(folder: Path) -> None:
     assert "without words" in done.stdout
 
 
+def test_recall_is_measured_without_a_model(folder: Path) -> None:
+    report, printed = measure("answers", folder, "--limit", "1")
+    (figures,) = report["sets"].values()
+    assert (figures["questions"], figures["losses"]) == (1, {"questions without a reference": 1})
+    assert list(figures["sides"]) == ["memories: Jiyi", "memories: BM25"]
+    assert "recall@5 / recall@10" in printed
+
+
 @pytest.fixture
 def mem0() -> None:
     """mem0's environment, which the benchmark installs; without the package index there is nothing to compare with."""

@@ -191,7 +191,7 @@ def read_context(
         memories = _read_memories(given, muted=False)
     elif given.uses_memory and recalled:
         former = recall_former(user=user, message=own, limit=settings.retrieval_limit, query_embedding=query_embedding)
-        memories = _list_recalled(recalled, former=former, message=own, said=said, settings=settings)
+        memories = _list_recalled(user, recalled, former=former, message=own, said=said, settings=settings)
         shown = {memory.id for memory in memories}
         if asked_about := [memory_id for memory_id in candidates if str(memory_id) not in shown]:
             memories = [*_read_memories(given, id__in=asked_about), *memories]
@@ -275,6 +275,7 @@ def _leave_out_ended(user: User, summary: Line) -> Line | None:
 
 
 def _list_recalled(
+    user: User,
     found: RecalledMemories,
     *,
     former: Sequence[FormerMemory],
@@ -305,13 +306,19 @@ def _list_recalled(
         is_told = tells_all(told.get(past.message_id, ()), past.said)
         return not is_told and not repeats and shown.add(past.said)
 
-    rounds = filter(adds, (_cut(past, message=message) for past in found.rounds))
+    rounds = list(islice(filter(adds, (_cut(past, message=message) for past in found.rounds)), settings.rounds_top_n))
     return [
         *long_term,
         *(_from_atomic(memory, settings=settings) for memory in kept),
         *(_from_former(memory, settings=settings) for memory in former),
-        *(_from_round(past, settings=settings) for past in islice(rounds, settings.rounds_top_n)),
+        *(_from_round(past, settings=settings) for past in _leave_out_ended_replies(user, rounds)),
     ]
+
+
+def _leave_out_ended_replies(user: User, rounds: Sequence[RecalledRound]) -> list[RecalledRound]:
+    """The rounds, their replies without what was corrected or forgotten since: a reply repeats what others taught."""
+    replies = cut_ended(user, [past.reply for past in rounds])
+    return [replace(past, reply=reply.removeprefix(REMOVED)) for past, reply in zip(rounds, replies, strict=True)]
 
 
 def _cut(past: RecalledRound, *, message: str) -> RecalledRound:

@@ -1,7 +1,8 @@
-"""Past rounds: what the person said in other conversations that bears on a message, and the replies to it (A5).
+"""Past rounds: what was said in other conversations that bears on a message, by the person or in reply to them (A5).
 
 Memories are what a model made of the conversations; the words themselves are still there, embedded and indexed. What a
-person just told is found here at once, and what no extraction kept is found at all.
+person just told is found here at once, and what no extraction kept is found at all. Messages of both sides are ranked
+as the turns of a conversation are (`apps.memory.recall.features`), by those of its features that the indexes give.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from __future__ import annotations
 import math
 import uuid
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from apps.accounts.models import User
 from apps.core.db import fetch_prepared
 from apps.core.text.search import SearchTerms, cut_excerpt, parse_question
 from apps.core.text.sentences import cut_client_blocks
-from apps.memory.recall.atomic import find_threshold
+from apps.memory.recall.atomic import find_threshold, load_weights
 from apps.memory.recall.columns import EF_SEARCH
-from apps.memory.recall.features import NO_SAMPLE, WORDS_AS_EVIDENCE, Sample
+from apps.memory.recall.features import NEAR_TURNS, NO_SAMPLE, WORDS_AS_EVIDENCE, Sample
 from apps.memory.vectors.queries import QueryEmbedding
 
 NEAREST = 40  # how many messages are taken by meaning; some of them may not be recalled
@@ -30,14 +30,12 @@ SAMPLE = 100  # vectors from which the usual cosine is estimated where the index
 # What whoever is in the index is taken to have: counting takes longer than searching, and more changes nothing.
 MANY = 1_000
 
-QUESTION = 2.0  # standard deviations that a message loses that asks something itself: it rarely holds the answer
-
 # So many times as many rounds as a prompt shows are read: some may not be recalled, or say what it says already.
 SPARES = 3
 
 SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300  # how much of a round's two texts is shown, around what matched
 
-_MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type = 'user'"
+_MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type IN ('user', 'assistant')"
 
 # Once: as text it has a length of its own, and is read wherever it stands.
 _QUERY = "query AS MATERIALIZED (SELECT %(vector)s::vector AS embedding)"
@@ -93,7 +91,7 @@ occurrence AS MATERIALIZED (
             WHERE message_words(user_id, content) @@ given.query::tsquery
             OFFSET 0
         ) AS message
-        WHERE user_id = %(user)s AND role = 'user'
+        WHERE user_id = %(user)s AND role IN ('user', 'assistant')
         LIMIT %(common)s
     ) AS found
 ),
@@ -105,13 +103,15 @@ worded AS MATERIALIZED (
 
 _WRITTEN = """
 WITH {arms}
-SELECT hit.message_id, near.cosine, hit.positions, (SELECT array_agg(position) FROM common),
-       usual.vectors, usual.mean, usual.variance
+SELECT COALESCE(message.reply_to_id, message.id), message.session_id, message.position,
+       right(message.content, 1) IN ('?', '？'), near.cosine, hit.positions,
+       (SELECT array_agg(position) FROM common), usual.vectors, usual.mean, usual.variance
 FROM (
     SELECT message_id, array_agg(position) FILTER (WHERE position > 0) AS positions FROM (
         SELECT message_id, position FROM worded UNION ALL SELECT message_id, 0 FROM nearest
     ) AS each GROUP BY message_id
-) AS hit LEFT JOIN near USING (message_id) CROSS JOIN usual
+) AS hit JOIN conversation AS message ON message.id = hit.message_id AND message.status = 'complete'
+LEFT JOIN near USING (message_id) CROSS JOIN usual
 """
 
 # Each has one good plan, whoever asks.
@@ -144,8 +144,8 @@ WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role
 class RecalledRound:
     """A past round: what the person `said`, and the `reply`, "" where none is stored; both whole (`cut_round`).
 
-    `score` is in standard deviations, the unit of `find_threshold`; `keyword_score`: the share of the message's
-    keywords in it, weighed by rarity, 0..1; `semantic_score`: the cosine, 0 where it is not known.
+    `score`: that of the better of its two messages as a turn. `keyword_score`: the share of the message's keywords in
+    it or around it, weighed by rarity, 0..1; `semantic_score`: the cosine, 0 where it is not known.
     """
 
     message_id: uuid.UUID
@@ -160,12 +160,26 @@ class RecalledRound:
 
 @dataclass(frozen=True, slots=True)
 class _Hit:
-    id: uuid.UUID
-    cosine: float | None
-    words: float
+    """A message that was found. `round_id`: the message that it is, or that it answers; `words`: which keywords it has,
+    counted from 1.
+    """
 
-    def score(self, usual: Sample) -> float:
-        return usual.standardize(self.cosine) + WORDS_AS_EVIDENCE * self.words
+    round_id: uuid.UUID
+    session_id: uuid.UUID
+    position: int
+    asks: bool
+    cosine: float | None
+    words: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """What speaks for a message: its `score` as a turn, and `evidence`, the unit of `find_threshold`."""
+
+    hit: _Hit
+    score: float
+    evidence: float
+    words: float
 
 
 def recall_rounds(
@@ -198,13 +212,21 @@ def recall_rounds(
     rows = fetch_prepared(_FIND_BY_INDEX if by_index else _FIND_EXACT, parameters)
     if not rows:
         return []
-    *_, vectors, mean, variance = rows[0]
+    *_, common, vectors, mean, variance = rows[0]
+    hits = [
+        _Hit(round_id, session_id, position, asks, cosine, frozenset(found or ()))
+        for round_id, session_id, position, asks, cosine, found, *_ in rows
+    ]
     usual = Sample(vectors, mean or 0.0, variance or 0.0).merge(memories)
-    threshold = find_threshold(max(vectors, memories.count))
-    known = set(without)
-    hits = [hit for hit in _weigh_words(rows, count=len(words)) if hit.id not in known]
-    best = sorted((hit for hit in hits if hit.score(usual) >= threshold), key=lambda hit: -hit.score(usual))
-    return _read(user, best[: limit * SPARES * 2], usual=usual, threshold=threshold)[: limit * SPARES]
+    keywords = set(range(1, len(words) + 1)).difference(common or ())
+    scored = _score(hits, shares=_share_words(hits, keywords), usual=usual)
+    # A round has two messages, and it is rounds that stand out from each other.
+    threshold, known = find_threshold(max(vectors // 2, memories.count)), set(without)
+    best = dict[uuid.UUID, _Scored]()
+    for one in sorted(scored, key=lambda one: -one.score):
+        if one.evidence >= threshold and one.hit.round_id not in known:
+            best.setdefault(one.hit.round_id, one)
+    return _read(user, list(best.values())[: limit * SPARES * 2])[: limit * SPARES]
 
 
 def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:
@@ -233,42 +255,60 @@ def _pair(run: str) -> Sequence[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
-def _weigh_words(rows: Sequence[tuple[Any, ...]], *, count: int) -> list[_Hit]:
-    """The hits with the share of the keywords that each has: a keyword weighs more the fewer messages have it."""
-    frequencies = Counter(position for _id, _cosine, positions, *_ in rows for position in positions or ())
-    _id, _cosine, _positions, common, *_ = rows[0]
-    weights = {
-        at: math.log1p(COMMON / max(frequencies[at], 1)) for at in range(1, count + 1) if at not in (common or ())
-    }
+def _share_words(hits: Sequence[_Hit], keywords: Collection[int]) -> dict[int, float]:
+    """How much of the message each keyword makes up, 0..1: the more the fewer messages have it."""
+    frequencies = Counter(word for hit in hits for word in hit.words)
+    weights = {word: math.log1p(COMMON / max(frequencies[word], 1)) for word in keywords}
     total = sum(weights.values()) or 1.0
-    return [
-        _Hit(message_id, cosine, sum(weights[at] for at in positions or ()) / total)
-        for message_id, cosine, positions, *_ in rows
-    ]
+    return {word: weight / total for word, weight in weights.items()}
 
 
-def _read(user: User, hits: Sequence[_Hit], *, usual: Sample, threshold: float) -> list[RecalledRound]:
-    if not hits:
-        return []
-    found = {row[0]: row for row in fetch_prepared(_READ, {"user": user.pk, "ids": [hit.id for hit in hits]})}
-    rounds = []
+def _score(hits: Sequence[_Hit], *, shares: Mapping[int, float], usual: Sample) -> list[_Scored]:
+    """Score each message as `compute_features` and `compute_evidence` do turns.
+
+    Of the turns around it those are known that have a word of the query.
+    """
+    weights = load_weights().turn
+    place = {(hit.session_id, hit.position): hit for hit in hits if hit.words}
+
+    def cover(hit: _Hit, distances: Iterable[int]) -> float:
+        around = (place.get((hit.session_id, hit.position + distance)) for distance in distances)
+        words = frozenset[int]().union(*(other.words for other in around if other))
+        return sum(shares[word] for word in words)
+
+    scored = []
     for hit in hits:
-        if hit.id not in found:
-            continue
-        _id, session_id, create_time, content, reply = found[hit.id]
-        score = hit.score(usual) - (QUESTION if content.rstrip().endswith(("?", "？")) else 0.0)
-        if score < threshold:
-            continue
-        rounds.append(
-            RecalledRound(
-                message_id=hit.id,
-                session_id=session_id,
-                create_time=create_time,
-                said=content,
-                reply=reply or "",
-                score=score,
-                keyword_score=hit.words,
-                semantic_score=hit.cosine or 0.0,
-            )
+        meaning, words = usual.standardize(hit.cosine), cover(hit, range(-NEAR_TURNS, NEAR_TURNS + 1))
+        before = place.get((hit.session_id, hit.position - 1))
+        parts = {
+            "meaning": meaning,
+            "words_near": words,
+            "question": float(hit.asks),
+            "answer": cover(before, [0]) if before and before.asks else 0.0,
+        }
+        score = sum(weights[name] * value for name, value in parts.items())
+        scored.append(_Scored(hit, score, evidence=meaning + WORDS_AS_EVIDENCE * words, words=words))
+    return scored
+
+
+def _read(user: User, scored: Sequence[_Scored]) -> list[RecalledRound]:
+    """The rounds of these messages in their order, without what may not be recalled."""
+    if not scored:
+        return []
+    parameters = {"user": user.pk, "ids": [one.hit.round_id for one in scored]}
+    found = {message_id: row for message_id, *row in fetch_prepared(_READ, parameters)}
+    return [
+        RecalledRound(
+            message_id=one.hit.round_id,
+            session_id=session_id,
+            create_time=create_time,
+            said=content,
+            reply=reply or "",
+            score=one.score,
+            keyword_score=one.words,
+            semantic_score=one.hit.cosine or 0.0,
         )
-    return sorted(rounds, key=lambda each: -each.score)
+        for one in scored
+        if one.hit.round_id in found
+        for session_id, create_time, content, reply in [found[one.hit.round_id]]
+    ]

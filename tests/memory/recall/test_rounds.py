@@ -139,10 +139,26 @@ def test_chance_is_not_recalled(user: User) -> None:
     assert recall(user, "How tall is the Eiffel Tower?") == []
 
 
-def test_replies_and_questions_are_no_answers(user: User) -> None:
-    asked = say(user, QUESTION, days_ago=4)
-    Message.objects.create(session=asked.session, user=user, role=Role.ASSISTANT, content=SAID, position=2)
-    assert SAID not in recall(user)
-    told = say(user, SAID, days_ago=3)
-    assert recall(user)[0] == SAID
-    assert told.create_time == NOW - timedelta(days=3)
+def test_what_a_reply_says_is_found_with_what_it_answers(user: User) -> None:
+    asked = say(user, "Anything else to bear in mind?", days_ago=4)
+    Message.objects.create(
+        session=asked.session, user=user, role=Role.ASSISTANT, content=SAID, position=2, reply_to=asked
+    )
+    (past,) = find(user, QUESTION)
+    assert (past.message_id, past.said, past.reply) == (asked.id, asked.content, SAID)
+    assert past.create_time == NOW - timedelta(days=4)
+
+
+def test_a_reply_that_gave_way_to_another_is_not_found(user: User) -> None:
+    asked = say(user, "Anything else to bear in mind?", days_ago=4)
+    replaced = MessageStatus.REPLACED
+    Message.objects.create(
+        session=asked.session, user=user, role=Role.ASSISTANT, content=SAID, position=2, reply_to=asked, status=replaced
+    )
+    assert recall(user) == []
+
+
+def test_of_two_messages_with_the_same_words_the_question_comes_second(user: User) -> None:
+    say(user, QUESTION, days_ago=4)
+    say(user, "The spare key to the allotment: hang it there.", days_ago=3)
+    assert recall(user)[1:] == [QUESTION]

@@ -139,7 +139,7 @@ def evaluate(folder: Folder, *, limit: int, advance: Callable[[], None]) -> list
     with make_scratch_users(list(rows)) as users:
         known: dict[uuid.UUID, str] = {}
         for user_id, user in users.items():
-            known |= _ingest(user, rows[user_id], advance=advance)
+            known |= ingest(user, rows[user_id], advance=advance)
         embed_query("warm-up", deadline=60)  # loading the model is not part of a turn
         rankings = []
         for query in folder.queries:
@@ -148,7 +148,7 @@ def evaluate(folder: Folder, *, limit: int, advance: Callable[[], None]) -> list
         return rankings
 
 
-def _ingest(user: User, rows: Sequence[CorpusRow], *, advance: Callable[[], None]) -> dict[uuid.UUID, str]:
+def ingest(user: User, rows: Sequence[CorpusRow], *, advance: Callable[[], None]) -> dict[uuid.UUID, str]:
     """Store each row as one active memory, nothing merged or superseded; return the row's ID of each memory."""
     sessions = {
         session_id: create_session(user=user, title=session_id[:MAX_TITLE_CHARS]).id
