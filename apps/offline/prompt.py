@@ -1,4 +1,4 @@
-"""Reading the prompt a real model would get: the blocks of the system message and the messages after it (C4)."""
+"""Reading the prompt a real model would get: its blocks and its messages (C4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from apps.core.llm.types import PromptMessage, read_block
+from apps.core.llm.types import PromptMessage, read_block, split_turn_block
 from apps.core.text.clean import json_text
 from apps.core.text.time_expressions import find_time
 
@@ -84,23 +84,24 @@ class Prompt:
 def read_prompt(messages: Sequence[PromptMessage]) -> Prompt:
     """Read `messages`, system message first. A block that is missing or unreadable counts as empty."""
     system = "\n".join(message.content for message in messages if message.role == "system")
-    said = [message.content for message in messages if message.role == "user"]
-    forms = read_object(read_block(system, "working_memory")).get("forms")
+    *history, newest = [message.content for message in messages if message.role == "user"] or [""]
+    turn, message = split_turn_block(newest)
+    forms = read_object(read_block(turn, "working_memory")).get("forms")
     filled = [form for row in (forms if isinstance(forms, list) else []) if (form := _read_form(row))]
-    actions = read_object(read_block(system, "memory_actions"))
+    actions = read_object(read_block(turn, "memory_actions"))
     sections = map(str, read_object(read_block(system, "user_profile")).values())
     notes = map(str.strip, (read_block(system, "session_summaries") or "").splitlines())
     return Prompt(
-        message=said[-1] if said else "",
-        history=tuple(said[:-1]),
-        strategy=_read_strategy(read_object(read_block(system, "strategy"))),
-        memories=tuple(_read_memories(read_block(system, "memories"))),
-        everything=(read_block(system, "everything_remembered") or "").strip(),
+        message=message,
+        history=tuple(history),
+        strategy=_read_strategy(read_object(read_block(turn, "strategy"))),
+        memories=tuple(_read_memories(read_block(turn, "memories"))),
+        everything=(read_block(turn, "everything_remembered") or "").strip(),
         actions={name: [str(text) for text in texts] for name, texts in actions.items() if isinstance(texts, list)},
         filled=tuple(Memory(name, value) for form in reversed(filled) for name, value in form.fields.items()),
         profile=tuple(Memory("", text) for text in "\n".join(sections).splitlines() if text.strip()),
-        today=_read_day((read_block(system, "now") or "").strip()),
-        submitted=_read_form(read_object(read_block(system, "form_submitted"))),
+        today=_read_day((read_block(turn, "now") or "").strip()),
+        submitted=_read_form(read_object(read_block(turn, "form_submitted"))),
         session_summaries=tuple(filter(None, notes)),
     )
 

@@ -57,6 +57,14 @@ def test_turns_are_measured_against_the_same_calls_without_us(door: str) -> None
     assert "Milliseconds, p50 / p95" in printed
 
 
+def test_what_was_sent_before_is_found_again_in_the_next_prompt() -> None:
+    report, printed = measure("prompt_cache", "--turns", "3")
+    for in_order, as_sent in report.values():
+        assert 0.2 < in_order < as_sent < 1
+    assert list(report) == ["zh", "en"]
+    assert "seen before" in printed
+
+
 def test_streams_and_reads_at_once() -> None:
     report, _printed = measure("load", "--streams", "6", "--reads", "5", "--seconds", "15", "--people", "3")
     counts = {entry["name"]: entry["num_requests"] for entry in report["requests"]}

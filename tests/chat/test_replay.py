@@ -106,7 +106,7 @@ def test_messages_carry_the_time_they_were_said_and_the_model_is_told_it(diary: 
     assert first.create_time == datetime(2024, 3, 1, 8, tzinfo=UTC)
     assert first.status == "complete"
     assert Message.objects.get(reply_to=first).create_time > first.create_time
-    assert "2024-03-01T08:00" in model.chat_requests[0].messages[0]["content"]
+    assert "2024-03-01T08:00" in model.chat_requests[0].blocks
 
 
 @pytest.mark.spec("C6")

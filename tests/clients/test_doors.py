@@ -52,7 +52,7 @@ def test_what_is_said_in_one_client_is_known_in_all(
         "rest": account.post(f"/chat/sessions/{account.post('/chat/sessions', {})['id']}/messages", {"content": ASKED}),
     }
     assert all(REPLY in json.dumps(reply, ensure_ascii=False) for reply in replies.values()), replies
-    turns = [request.messages for request in model.chat_requests if request.messages[-1]["content"] == ASKED]
+    turns = [request.messages for request in model.chat_requests if request.said[-1] == ASKED]
     assert [NAME in json.dumps(messages) for messages in turns] == [True] * len(replies)
 
     found = python_environment("mcp").run(PROGRAMS / "mcp_.py", account.connection(keyword=NAME, **stdio))
@@ -82,7 +82,7 @@ def test_what_one_person_says_another_does_not_find(stack: Stack, model: Scripte
         assert asking.find_memories(NAME) == []
         model.requests.clear()
         curl(asking, "/v1/chat/completions", {"messages": [{"role": "user", "content": ASKED}]})
-        (turn,) = (request for request in model.chat_requests if request.messages[-1]["content"] == ASKED)
+        (turn,) = (request for request in model.chat_requests if request.said[-1] == ASKED)
         assert NAME not in json.dumps(turn.messages)
 
 

@@ -69,7 +69,7 @@ def test_files_are_attached_and_read_by_the_model(
     chat.page.reload()
     expect(waiting).to_have_text(["会议 notes.txt", "menu.pdf"])
     chat.say("什么时候？")
-    prompt = model.chat_requests[-1].body["messages"][0]["content"]
+    prompt = model.chat_requests[-1].blocks
     assert "发布会在三月三日。" in prompt
     assert "Fish on Friday" in prompt
     expect(waiting).to_have_count(0)

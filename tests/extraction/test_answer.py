@@ -132,7 +132,7 @@ def test_the_prompt_holds_what_was_said_and_remembered_as_escaped_data() -> None
     assert f'{{"number": 1, "kind": "atomic", "text": "用户住在北京。", {dates}}}' in user.content
     assert '{"number": 2, "kind": "long_term", "text": "likes: &lt;tea&gt;"}' in user.content
     assert '{"role": "assistant", "said_at": "2026-11-22T10:30+08:00 Sunday", "text": "Is it Marc?"}' in user.content
-    blocks = ["now", "known_memories", "profile", "wanted", "earlier", "conversation"]
+    blocks = ["profile", "wanted", "known_memories", "now", "earlier", "conversation"]
     assert sorted(blocks, key=lambda block: user.content.index(f"<{block}>")) == blocks
     assert request.response_format is not None
     assert request.response_format.name == get_extraction_format().name == "extraction"

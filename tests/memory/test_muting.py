@@ -50,7 +50,7 @@ def mute(client: ApiClient, path: str, *, muted: bool = True) -> dict[str, Any]:
 
 def recalled(client: ApiClient, model: ScriptedModel, message: str = "Tell me about the wedding in Rome") -> list[str]:
     client.say(client.new_session(), message).raise_for_status()
-    block = read_block(model.chat_requests[-1].messages[0]["content"], "memories") or ""
+    block = read_block(model.chat_requests[-1].blocks, "memories") or ""
     return [line.get("key") or line["text"] for line in map(json.loads, block.splitlines())]
 
 
@@ -90,7 +90,7 @@ def test_what_is_remembered_lists_it_as_muted_and_no_model_gets_it(
     assert "- wedding: in Rome (muted)" in reply
     assert f"- {CONTENT} (muted)" in reply
     alice.say(alice.new_session(), "I am writing a letter. What do you remember about me?").raise_for_status()
-    assert "Rome" not in model.chat_requests[-1].messages[0]["content"]
+    assert "Rome" not in model.chat_requests[-1].blocks
 
 
 @pytest.mark.long

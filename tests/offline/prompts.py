@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block, render_turn_block
 from apps.offline.model import OfflineModel
 
 _FOLDER = Path(__file__).parent / "sentences"
@@ -24,9 +24,17 @@ def stream_pieces(*messages: PromptMessage, response_format: ResponseFormat | No
     return asyncio.run(collect())
 
 
-def render_system(**blocks: Any) -> PromptMessage:
-    """The system message with `blocks`; a dict becomes JSON, a list one JSON object a line."""
-    return PromptMessage("system", "\n\n".join(render_block(name, _render(body)) for name, body in blocks.items()))
+# The blocks of the system message; the others stand before the words of the newest one (C4).
+_STABLE = ("user_profile", "session_summaries")
+
+
+def render_prompt(message: str, *, earlier: tuple[PromptMessage, ...] = (), **blocks: Any) -> list[PromptMessage]:
+    """The prompt for `message` with `blocks`; a dict becomes JSON, a list one JSON object a line."""
+    texts = {name: render_block(name, _render(body)) for name, body in blocks.items()}
+    system = "\n\n".join(text for name, text in texts.items() if name in _STABLE)
+    turn = render_turn_block("\n\n".join(text for name, text in texts.items() if name not in _STABLE))
+    newest = "\n\n".join(filter(None, [turn, message]))
+    return [PromptMessage("system", system), *earlier, PromptMessage("user", newest)]
 
 
 def remember(**pairs: Any) -> list[dict[str, Any]]:
@@ -39,7 +47,7 @@ def remember(**pairs: Any) -> list[dict[str, Any]]:
 
 def ask(message: str, *, earlier: tuple[PromptMessage, ...] = (), **blocks: Any) -> dict[str, Any]:
     """The model's JSON answer to `message` in a prompt with `blocks`."""
-    pieces = stream_pieces(render_system(**blocks), *earlier, PromptMessage("user", message))
+    pieces = stream_pieces(*render_prompt(message, earlier=earlier, **blocks))
     answer: dict[str, Any] = json.loads("".join(pieces))
     return answer
 

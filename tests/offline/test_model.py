@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.core.llm.types import PromptMessage
-from tests.offline.prompts import ask, remember, render_system, stream_pieces
+from apps.core.llm.types import PromptMessage, render_turn_block
+from tests.offline.prompts import ask, remember, render_prompt, stream_pieces
 
 MAX_CODE_LINES, MAX_DATA_LINES = 1_500, 650
 
@@ -35,19 +35,19 @@ def test_a_message_that_tells_nothing_stores_nothing() -> None:
 
 
 def test_it_streams_in_small_pieces() -> None:
-    pieces = stream_pieces(render_system(), PromptMessage("user", "我住在上海"))
+    pieces = stream_pieces(*render_prompt("我住在上海"))
     assert len(pieces) > 20
     assert max(map(len, pieces)) <= 4
 
 
 def test_without_a_format_it_answers_in_plain_text() -> None:
-    system = render_system(memories=remember(喜欢的颜色="蓝色"))
-    pieces = stream_pieces(system, PromptMessage("user", "我喜欢的颜色是什么？"), response_format=None)
+    prompt = render_prompt("我喜欢的颜色是什么？", memories=remember(喜欢的颜色="蓝色"))
+    pieces = stream_pieces(*prompt, response_format=None)
     assert "".join(pieces) == "你喜欢的颜色是蓝色。"
 
 
 @pytest.mark.parametrize(
-    "system",
+    "blocks",
     [
         "",
         "<memories>\nnot json\n[]\n{}\n</memories>",
@@ -55,8 +55,9 @@ def test_without_a_format_it_answers_in_plain_text() -> None:
         "<memory_actions>\n[]\n</memory_actions><user_profile>\n3\n</user_profile>",
     ],
 )
-def test_missing_and_unreadable_blocks_count_as_empty(system: str) -> None:
-    pieces = stream_pieces(PromptMessage("system", system), PromptMessage("user", "你好"), response_format=None)
+def test_missing_and_unreadable_blocks_count_as_empty(blocks: str) -> None:
+    newest = f"{render_turn_block(blocks)}\n\n你好"
+    pieces = stream_pieces(PromptMessage("system", blocks), PromptMessage("user", newest), response_format=None)
     assert "".join(pieces) == "你好！"
 
 

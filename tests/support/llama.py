@@ -1,8 +1,8 @@
 """A real llama.cpp server with a small real model, for the tests marked ``llm``.
 
-As a program (``python -m tests.support.llama``) it prints its base URL when it is ready and serves until its standard
-input ends, which it does when the parent is gone, however it went. `run_llama` starts it so, in a process of its own:
-a crash or a hang of native code must not take the tests along.
+As a program (``python -m tests.support.llama [CONTEXT_TOKENS]``) it prints its base URL when it is ready and serves
+until its standard input ends, which it does when the parent is gone, however it went. `run_llama` starts it so, in a
+process of its own: a crash or a hang of native code must not take the tests along.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ PARALLEL = 2
 
 
 @contextmanager
-def run_llama() -> Iterator[str]:
+def run_llama(*, context_tokens: int = CONTEXT_TOKENS) -> Iterator[str]:
     """Run the server for the time of the block; give its base URL, ending in ``/v1``. RuntimeError if it fails."""
-    command = [sys.executable, "-m", "tests.support.llama"]
+    command = [sys.executable, "-m", "tests.support.llama", str(context_tokens)]
     root = Path(__file__).resolve().parents[2]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe, text=True) as process:
@@ -61,7 +61,7 @@ def main() -> None:
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
     parameters.n_parallel = PARALLEL
-    parameters.n_ctx = CONTEXT_TOKENS * PARALLEL
+    parameters.n_ctx = int(sys.argv[1] if sys.argv[1:] else CONTEXT_TOKENS) * PARALLEL
     parameters.cache_ram_mib = 0
     parameters.sampling.seed = 7
     for threads in (parameters.cpuparams, parameters.cpuparams_batch):

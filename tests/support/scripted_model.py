@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from apps.core.llm.types import split_turn_block
+
 # What the default behaviour answers: a valid turn (SPEC, E5).
 TURN_ANSWER = json.dumps(
     {
@@ -166,6 +168,24 @@ class RecordedRequest:
     @property
     def messages(self) -> list[dict[str, str]]:
         return list(self.body["messages"])
+
+    @property
+    def blocks(self) -> str:
+        """What the prompt holds besides what was said: the system message, and the block before the newest words."""
+        return f"{self.messages[0]['content']}\n\n{self._split_newest()[0]}"
+
+    @property
+    def said(self) -> list[str]:
+        """The texts after the system message, the person's newest one without the block before its words (C4)."""
+        texts = [line["content"] for line in self.messages]
+        return [*texts[1 : self._newest], self._split_newest()[1], *texts[self._newest + 1 :]]
+
+    @property
+    def _newest(self) -> int:
+        return max(at for at, line in enumerate(self.messages) if line["role"] == "user")
+
+    def _split_newest(self) -> tuple[str, str]:
+        return split_turn_block(self.messages[self._newest]["content"])
 
     @property
     def tools(self) -> list[str]:

@@ -1,6 +1,8 @@
 """Build a turn's context: the text of each layer, rounds that fit the window, what fits the budget (C3, C4). Pure.
 
-Remembered text is data in escaped blocks (C5).
+The request has the layers by how often they change, so that a model's server can reuse the beginning of the one before:
+a system message, the window, then the person's words behind a block of what belongs to this turn. Remembered text is
+data in escaped blocks (C5).
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ from apps.chat.prompts import (
     TEMPORARY_INSTRUCTIONS,
     TOOL_INSTRUCTIONS,
     TOOL_LINES,
+    TURN_CONTEXT,
 )
 from apps.conversations.types import Line, Round, SentFile
-from apps.core.llm.types import PromptMessage, render_block
+from apps.core.llm.types import PromptMessage, render_block, render_turn_block
 from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import span
 
@@ -98,7 +101,8 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
     recently written first; then the profile. Rules, forms, what was done in memory and the new
     message stay whatever they take.
     """
-    excess = sum(layer.tokens for layer in _render_layers(given)) - given.budget - _count_own_tokens(given)
+    layers = _render_layers(given, _render_stable(given), _render_turn(given))
+    excess = sum(layer.tokens for layer in layers) - given.budget - _count_own_tokens(given)
     rounds, notes, memories = list(given.rounds), list(given.session_notes), list(given.memories)
     cases, variables = list(given.cases), dict(given.variables)
     summary, profile = given.summary, given.profile
@@ -164,18 +168,27 @@ def _list_rounds(given: ContextInput) -> Sequence[Sequence[Line | ClientLine]]:
     return given.rounds if history is None else [history]
 
 
-def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
-    rounds = _list_rounds(given)
-    contents = {
-        SYSTEM: render_system(
+def _render_stable(given: ContextInput) -> dict[int, str]:
+    """What the system message has of each layer: the same in the next turn, mostly."""
+    return {
+        SYSTEM: render_rules(
             strategy=given.strategy,
             emotions=given.emotions,
-            now=given.now,
             client=given.client,
             tools=given.tools,
             temporary=given.temporary,
         ),
         PROFILE: render_profile(given.profile),
+        WORKING: render_files(given.files),
+        SUMMARIES: render_session_notes(given.session_notes),
+        CONVERSATION: render_summary(given.summary),
+    }
+
+
+def _render_turn(given: ContextInput) -> dict[int, str]:
+    """What the block before the new message has of each layer: another one in every turn."""
+    return {
+        SYSTEM: render_moment(strategy=given.strategy, now=given.now, client=given.client),
         WORKING: render_working_memory(
             topic=given.topic,
             variables=given.variables,
@@ -183,13 +196,18 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
             submitted=given.submitted,
             cases=given.cases,
             actions=given.actions,
-            files=given.files,
         ),
         MEMORIES: render_memories(given.memories, everything=given.everything),
-        SUMMARIES: render_session_notes(given.session_notes),
-        CONVERSATION: render_conversation(summary=given.summary, rounds=rounds),
-        NEW_MESSAGE: given.message,
     }
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "\n\n".join(filter(None, texts))
+
+
+def _render_layers(given: ContextInput, stable: Mapping[int, str], turn: Mapping[int, str]) -> tuple[Layer, ...]:
+    rounds = _list_rounds(given)
+    said = {CONVERSATION: render_rounds(rounds), NEW_MESSAGE: given.message}
     refs = {
         PROFILE: [str(given.profile.version)] if given.profile else [],
         WORKING: [case.id for case in given.cases],
@@ -200,6 +218,7 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
             *(str(line.id) for lines in rounds for line in lines if line.id is not None),
         ],
     }
+    contents = [_join(texts.get(index, "") for texts in (stable, turn, said)) for index in range(len(LAYER_NAMES))]
     return tuple(
         Layer(
             index=index,
@@ -214,31 +233,30 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
 
 def assemble(given: ContextInput, *, cut: tuple[Cut, ...] = ()) -> Context:
     """Return the context that has all of `given`, whatever the budget."""
-    layers = _render_layers(given)
-    parts = [*(layer.content for layer in layers[:CONVERSATION]), render_summary(given.summary)]
+    stable, turn = _render_stable(given), _render_turn(given)
+    block = render_turn_block(_join(turn.values()))
     window = [
         PromptMessage(role="assistant" if line.role == "assistant" else "user", content=line.content)
         for lines in _list_rounds(given)
         for line in lines
     ]
     messages = (
-        PromptMessage(role="system", content="\n\n".join(filter(None, parts))),
+        PromptMessage(role="system", content=_join(stable.values())),
         *window,
-        PromptMessage(role="user", content=given.message),
+        PromptMessage(role="user", content=_join([block, given.message])),
     )
-    return Context(layers=layers, messages=messages, given=given, cut=cut)
+    return Context(layers=_render_layers(given, stable, turn), messages=messages, given=given, cut=cut, block=block)
 
 
-def render_system(
+def render_rules(
     *,
     strategy: ReplyStrategy | None,
     emotions: Sequence[str],
-    now: datetime,
     client: ClientPrompt | None,
     tools: Sequence[str] = (),
     temporary: bool = False,
 ) -> str:
-    """Layer 0: the rules, today's date, and the strategy with all its six fields (E2); plain without one (E6).
+    """Layer 0 without what `render_moment` has of it; plain without a strategy (E6).
 
     Of tools it says when to call them (T1); what each does, the request itself says.
 
@@ -246,19 +264,28 @@ def render_system(
     answer is relayed, nothing is said of how to reply (T3).
     """
     about_kind = TEMPORARY_INSTRUCTIONS if temporary else ""
-    time = render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}")
     own = client.instructions if client else ""
     relayed = client is not None and client.relayed
     block = PLAIN_APPLICATION if relayed or strategy is None else APPLICATION
     application = block.format(instructions=own) if own else ""
     if relayed:
-        return "\n\n".join(filter(None, (application, RELAYED_INSTRUCTIONS, about_kind, time)))
+        return _join((application, RELAYED_INSTRUCTIONS, TURN_CONTEXT, about_kind))
     if strategy is None:
-        return "\n\n".join(filter(None, (PLAIN_INSTRUCTIONS, application)))
+        return _join((PLAIN_INSTRUCTIONS, application))
     rules = INSTRUCTIONS.format(emotions=", ".join(emotions))
-    how_to_reply = render_block("strategy", _json(strategy.to_wire()))
-    about_tools = render_tools(tools)
-    return "\n\n".join(filter(None, (rules, about_kind, about_tools, application, time, how_to_reply)))
+    return _join((rules, TURN_CONTEXT, about_kind, render_tools(tools), application))
+
+
+def render_moment(*, strategy: ReplyStrategy | None, now: datetime, client: ClientPrompt | None) -> str:
+    """The rest of layer 0: the time, and the strategy with all its six fields (E2); of a relayed answer the time alone.
+
+    Nothing in plain chat (E6).
+    """
+    relayed = client is not None and client.relayed
+    time = render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}")
+    if relayed:
+        return time
+    return _join((time, render_block("strategy", _json(strategy.to_wire())))) if strategy else ""
 
 
 def render_tools(names: Collection[str]) -> str:
@@ -280,10 +307,8 @@ def render_working_memory(
     submitted: Form | None,
     cases: Iterable[CaseNotes],
     actions: Mapping[str, Any],
-    files: Sequence[SentFile] = (),
 ) -> str:
-    """Layer 2: topic, variables, forms in order of submission, the form just submitted by itself, shared contexts,
-    files.
+    """Layer 2 without files: topic, variables, forms in order of submission, the one just submitted, shared contexts.
 
     Last what was done in memory because the message asked for it (L9).
     """
@@ -296,11 +321,9 @@ def render_working_memory(
         parts.append(render_block("form_submitted", _json({"title": submitted.title, "fields": submitted.fields})))
     if lines := [render_case(case) for case in cases]:
         parts.append(render_block("shared_contexts", "\n".join(lines)))
-    if files:
-        parts.append(render_files(files))
     if actions:
         parts.append(render_block("memory_actions", _json(actions)))
-    return "\n\n".join(parts)
+    return _join(parts)
 
 
 def render_case(case: CaseNotes) -> str:
@@ -358,11 +381,6 @@ def render_summary(summary: Line | None) -> str:
 def render_rounds(rounds: Iterable[Sequence[Line | ClientLine]]) -> str:
     """The rolling window as the inspector shows it; the model gets the same as messages."""
     return "\n".join(f"{line.role}: {line.content}" for lines in rounds for line in lines)
-
-
-def render_conversation(*, summary: Line | None, rounds: Iterable[Sequence[Line | ClientLine]]) -> str:
-    """Layer 5 as the inspector shows it."""
-    return "\n\n".join(filter(None, (render_summary(summary), render_rounds(rounds))))
 
 
 def _json(value: Any) -> str:

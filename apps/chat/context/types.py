@@ -180,12 +180,16 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context of one turn: what to send, what was in it (`given`, after trimming), and what was cut, in order."""
+    """The context of one turn: what to send, what was in it (`given`, after trimming), and what was cut, in order.
+
+    `block`: what stands before the person's words in the last of `messages`.
+    """
 
     layers: tuple[Layer, ...]
     messages: tuple[PromptMessage, ...]
     given: ContextInput
     cut: tuple[Cut, ...] = ()
+    block: str = ""
 
     @property
     def memories(self) -> tuple[RecalledMemory, ...]:

@@ -70,14 +70,21 @@ def _overlap(text: str, sequence: str) -> int:
 SYSTEM_ROLES = ("system", "developer")
 
 
-def add_layers(body: Mapping[str, Any], system: str, *, earlier: Sequence[PromptMessage] = ()) -> dict[str, Any]:
+def add_layers(
+    body: Mapping[str, Any], system: str, *, block: str, earlier: Sequence[PromptMessage] = ()
+) -> dict[str, Any]:
     """Return the request with `system`, which holds the client's own instructions, in place of its system messages.
 
-    One system message, at the beginning: many chat templates take no other. `earlier`: what is stored of the
-    conversation, for a client that sends only what is new.
+    One system message, at the beginning: many chat templates take no other. `block`: what stands before the words of
+    the last message of a user, after which there may be calls of tools. `earlier`: what is stored of the conversation,
+    for a client that sends only what is new.
     """
     messages: Sequence[Mapping[str, Any]] = body["messages"]
     kept = [line for line in messages if line.get("role") not in SYSTEM_ROLES]
+    asked = max(at for at, line in enumerate(kept) if line["role"] == "user")
+    said = kept[asked]["content"]
+    shown = f"{block}\n\n{said}" if isinstance(said, str) else [{"type": "text", "text": block}, *said]
+    kept[asked] = {**kept[asked], "content": shown}
     role = next((line["role"] for line in messages if line.get("role") in SYSTEM_ROLES), "system")
     before = [{"role": line.role, "content": line.content} for line in earlier]
     return {**body, "messages": [{"role": role, "content": system}, *before, *kept]}

@@ -242,10 +242,10 @@ class TurnRun:
         """
         model, start = turn.chosen.model, time.perf_counter()
         answer, held = RelayedAnswer(), list[dict[str, Any]]()
-        system, *earlier, _message = turn.context.messages
+        system, *earlier, _newest = turn.context.messages
         new_only = turn.client is not None and turn.client.given.is_new_only
         asked = {**body, "model": turn.chosen.other}
-        sent = add_layers(asked, system.content, earlier=earlier if new_only else [])
+        sent = add_layers(asked, system.content, block=turn.context.block, earlier=earlier if new_only else [])
         with trace_call(turn.chosen.name, streamed=True):
             async for event in relay(model, sent):
                 answer.see(event)

@@ -34,6 +34,7 @@ from apps.core.llm.types import (
     ToolCall,
     ToolCallingModel,
     ToolSpec,
+    extend_turn_block,
     render_block,
 )
 from apps.core.text.clean import estimate_tokens
@@ -361,9 +362,9 @@ class ToolRounds:
             for run in self._runner.runs
             if run.name
         ]
-        system, *rest = request.messages
-        content = "\n\n".join([system.content, NO_MORE_TOOLS.format(results=render_results(lines))])
-        return replace(request, messages=(replace(system, content=content), *rest))
+        *before, newest = request.messages
+        content = extend_turn_block(newest.content, NO_MORE_TOOLS.format(results=render_results(lines)))
+        return replace(request, messages=(*before, replace(newest, content=content)))
 
 
 def _continue(heard: _Heard, runs: Sequence[ToolRun]) -> tuple[PromptMessage, ...]:

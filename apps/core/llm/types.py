@@ -146,3 +146,31 @@ def read_block(prompt: str, name: str) -> str | None:
     """Return the unescaped body of the first block called `name`, or None if the prompt has none."""
     found = re.search(rf"<{re.escape(name)}>\n(.*?)\n</{re.escape(name)}>", prompt, re.DOTALL)
     return unescape(found.group(1)) if found else None
+
+
+# What belongs to one turn stands before the words of its message (C4). Should it come in with a message, as where two
+# installations are chained, `cut_client_blocks` takes it for a client's block: it is neither searched nor learned from.
+_TURN_START, _TURN_END = "<turn_context>\n", "\n</turn_context>"
+
+
+def render_turn_block(blocks: str) -> str:
+    """Return the block before the words of the newest message, "" where there is nothing in it.
+
+    `blocks`: of `render_block`. As their bodies are escaped, the first closing tag of a message is ours, and whatever
+    its words look like comes after it.
+    """
+    return f"{_TURN_START}{blocks}{_TURN_END}" if blocks else ""
+
+
+def extend_turn_block(content: str, more: str) -> str:
+    """Return a message that begins with such a block, with `more` at the end of the block."""
+    blocks, end, words = content.partition(_TURN_END)
+    return f"{blocks}\n\n{more}{end}{words}"
+
+
+def split_turn_block(content: str) -> tuple[str, str]:
+    """Return what the block before the words of a message holds, "" where it has none, and the words."""
+    blocks, end, words = content.partition(_TURN_END)
+    if not end or not blocks.startswith(_TURN_START):
+        return "", content
+    return blocks.removeprefix(_TURN_START), words.lstrip("\n")

@@ -32,7 +32,7 @@ def say(client: ApiClient, session: str, content: str, *attachments: str, **head
 
 
 def prompts(model: ScriptedModel) -> list[str]:
-    return [request.body["messages"][0]["content"] for request in model.chat_requests]
+    return [request.blocks for request in model.chat_requests]
 
 
 @pytest.mark.long

@@ -50,7 +50,7 @@ PASSPORT = "my passport expires on 3 March 2027"
 
 def actions(model: ScriptedModel) -> Any:
     """The block that the model got with the last message, None where there was none."""
-    block = read_block(model.chat_requests[-1].messages[0]["content"], "memory_actions")
+    block = read_block(model.chat_requests[-1].blocks, "memory_actions")
     return None if block is None else json.loads(block)
 
 
@@ -169,7 +169,7 @@ def test_the_model_may_name_by_number_what_the_words_did_not_match(alice: ApiCli
     assert [item["status"] for item in asked["commands"]] == ["not_found"]
     assert {item["text"] for item in asked["commands"][0]["unclear"]} == set(active(alice))
     turn = say(alice, "Forget what I told you about Tom and lunch in the spring.")
-    shown = (read_block(model.chat_requests[-1].messages[0]["content"], "memories") or "").splitlines()
+    shown = (read_block(model.chat_requests[-1].blocks, "memories") or "").splitlines()
     numbered = {line["number"]: line["text"] for line in map(json.loads, shown)}
     assert list(numbered) == [1, 2]
     (command,) = turn["commands"]
@@ -371,7 +371,7 @@ def test_among_other_things_the_model_gets_everything_in_place_of_what_was_recal
 ) -> None:
     remember(alice)
     turn = say(alice, "I am writing a letter to my aunt. What do you remember about me? Use it for the first line.")
-    system = model.chat_requests[-1].messages[0]["content"]
+    system = model.chat_requests[-1].blocks
     lines = [json.loads(line) for line in (read_block(system, "everything_remembered") or "").splitlines()]
     assert {line.get("key") or line["text"] for line in lines} == {
         "home", "likes", "My birthday is on 3 May.", "I passed my exam.",

@@ -24,9 +24,7 @@ def test_concurrent_messages_are_all_counted_and_answered(alice: ApiClient, mode
     memory, _action = create_memory(
         user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now()
     )
-    model.default = lambda request: reply_with(
-        answer(f"答{request.messages[-1]['content']}", variables={request.messages[-1]["content"][-4:]: 1})
-    )
+    model.default = lambda request: reply_with(answer(f"答{request.said[-1]}", variables={request.said[-1][-4:]: 1}))
     session = alice.new_session()
     with ThreadPoolExecutor(count) as pool:
         turns = list(pool.map(lambda number: alice.say(session, f"我喜欢的颜色 {number:04}"), range(count)))

@@ -40,7 +40,7 @@ def test_a_form_is_kept_and_continued_from(alice: ApiClient, model: ScriptedMode
     stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
     assert stored == [body["assistant_message"]]
     assert (stored[0]["role"], stored[0]["content"]) == ("assistant", "好的，周末去北京。")
-    system = model.chat_requests[0].messages[0]["content"]
+    system = model.chat_requests[0].blocks
     assert read_block(system, "form_submitted") == (
         '{"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}}'
     )
@@ -55,7 +55,7 @@ def test_both_forms_are_there_for_the_next_turn_in_order_and_the_count_goes_on(a
     turn = alice.say(session, "那就这样安排").json()
     assert turn["working_memory"]["turn_count"] == 2
     assert list(turn["working_memory"]["context_variables"]) == ["hitl_偏好设置", "hitl_行程安排"]
-    block = read_block(model.chat_requests[-1].messages[0]["content"], "working_memory")
+    block = read_block(model.chat_requests[-1].blocks, "working_memory")
     assert block is not None
     assert block.index("偏好设置") < block.index("行程安排")
     assert "北京" in block

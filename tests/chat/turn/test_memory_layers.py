@@ -33,9 +33,9 @@ pytestmark = pytest.mark.long_except(
 
 
 def ask(client: ApiClient, model: ScriptedModel, message: str = "你好", *, session: str | None = None) -> str:
-    """Send a message and return the system message that the model got with it."""
+    """Send a message and return the blocks that the model got with it."""
     client.say(session or client.new_session(), message).raise_for_status()
-    content: str = model.chat_requests[-1].messages[0]["content"]
+    content: str = model.chat_requests[-1].blocks
     return content
 
 
@@ -84,7 +84,7 @@ def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
     )
     create_atomic_memory(user=bob.user, content="用户在黄山开了一家客栈。", now=now)
     turn = alice.say(alice.new_session(), "黄山的日出好看吗").json()
-    system = model.chat_requests[-1].messages[0]["content"]
+    system = model.chat_requests[-1].blocks
     assert (
         read_block(system, "memories")
         == '{"number": 1, "kind": "atomic", "text": "用户五一去黄山看了日出。", "day": "2026-05-02"}'
@@ -156,9 +156,9 @@ def test_a_summary_takes_the_place_of_what_it_covers(alice: ApiClient, model: Sc
         now=timezone.now(),
     )
     alice.say(session, "question 3").raise_for_status()
-    system, *rest = model.chat_requests[-1].messages
-    assert read_block(system["content"], "conversation_summary") == "They counted to one."
-    assert [message["content"] for message in rest if message["role"] == "user"] == ["question 2", "question 3"]
+    (*_before, sent) = model.chat_requests
+    assert read_block(sent.messages[0]["content"], "conversation_summary") == "They counted to one."
+    assert sent.said[::2] == ["question 2", "question 3"]
     layers = alice.get(f"/chat/sessions/{session}/context?message=next").json()["layers"]
     assert layers[5]["content"].startswith("<conversation_summary>\nThey counted to one.\n")
     shown = alice.get(f"/chat/sessions/{session}/messages").json()["results"]

@@ -98,7 +98,7 @@ def test_the_model_searches_and_answers_with_what_it_found(alice: ApiClient, mod
     assert forms(model) == FORMS
     first, second = model.chat_requests
     assert first.tools == ALL
-    assert "search_memories" in first.messages[0]["content"]
+    assert "search_memories" in first.blocks
     assert second.messages[: len(first.messages)] == first.messages
     (found,) = last_results(model)
     assert [(memory["kind"], memory["text"]) for memory in found["results"]] == [("long_term", "allergy: shrimp")]
@@ -177,7 +177,7 @@ def test_text_that_was_shown_before_a_call_stays_and_the_reply_goes_on_after_it(
 def test_it_is_off_by_default(bob: ApiClient, model: ScriptedModel):
     turn = say(bob)
     assert forms(model) == [("json_schema", False)]
-    assert SEARCH not in model.chat_requests[0].messages[0]["content"]
+    assert SEARCH not in model.chat_requests[0].blocks
     assert turn["tool_calls"] == []
 
 
@@ -189,7 +189,7 @@ def test_a_strategy_without_memory_has_no_search(alice: ApiClient, model: Script
     Strategy.objects.filter(emotion="neutral").update(use_memory=False)
     say(alice, session=session)
     assert model.chat_requests[0].tools == [CREATE, FETCH, UPDATE]
-    assert "search_memories" not in model.chat_requests[0].messages[0]["content"]
+    assert "search_memories" not in model.chat_requests[0].blocks
 
 
 def test_the_reply_to_a_form_may_read(alice: ApiClient, model: ScriptedModel):
@@ -292,8 +292,9 @@ def test_a_model_that_never_stops_calling_has_to_answer_without_tools(alice: Api
     assert [offered for _form, offered in forms(model)] == [True] * MAX_ROUNDS + [False]
     last = model.chat_requests[-1]
     assert [line["role"] for line in last.messages] == ["system", "user"]
-    assert last.messages[0]["content"].count('"allergy: shrimp"') == MAX_ROUNDS
-    assert last.messages[0]["content"].endswith("</tool_results>")
+    assert last.blocks.count('"allergy: shrimp"') == MAX_ROUNDS
+    assert last.messages[0] == model.chat_requests[0].messages[0]
+    assert last.messages[1]["content"].endswith(f"</tool_results>\n</turn_context>\n\n{MESSAGE}")
 
 
 def test_after_the_time_is_up_no_more_tools_are_offered(
@@ -352,7 +353,7 @@ def test_a_server_that_does_not_take_results_gets_them_in_the_prompt(
 
     model.default = respond
     assert say(alice)["assistant_message"]["content"] == "To shrimp."
-    assert "allergy: shrimp" in model.chat_requests[-1].messages[0]["content"]
+    assert "allergy: shrimp" in model.chat_requests[-1].blocks
 
 
 @pytest.mark.spec("C6")
@@ -458,7 +459,7 @@ def test_a_client_s_own_tools_are_the_only_ones(alice: ApiClient, model: Scripte
     own = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
     complete(alice, tools=own)
     assert model.chat_requests[0].tools == ["get_weather"]
-    assert SEARCH not in model.chat_requests[0].messages[0]["content"]
+    assert SEARCH not in model.chat_requests[0].blocks
 
 
 @pytest.mark.spec("C5")

@@ -79,7 +79,7 @@ def test_the_strategy_follows_the_emotion_of_the_turn_before(alice: ApiClient, m
     assert alice.say(session, "我很难过").json()["strategy"]["emotion"] == "neutral"
     second = alice.say(session, "嗯").json()
     assert second["strategy"] == {**NEUTRAL, "emotion": "sad", "tone": "empathetic", "max_length": 400}
-    assert '"tone": "empathetic"' in model.chat_requests[1].messages[0]["content"]
+    assert '"tone": "empathetic"' in model.chat_requests[1].blocks
     assert alice.say(session, "好了").json()["strategy"]["emotion"] == "neutral"
 
 
@@ -93,7 +93,7 @@ def test_without_the_memory_system_it_is_plain_chat(alice: ApiClient, model: Scr
     assert (turn["emotion"], turn["strategy"], turn["working_memory"]) == (None, None, None)
     alice.say(session, "再来")
     assert model.chat_requests[1].response_format is None
-    assert [message["content"] for message in model.chat_requests[1].messages[1:]] == ["你好", "一", "再来"]
+    assert model.chat_requests[1].said == ["你好", "一", "再来"]
 
 
 @pytest.mark.spec("L2", "L4", "C4")
@@ -111,7 +111,7 @@ def test_what_was_told_is_stored_before_the_reply_is_done_and_recalled_in_a_new_
         "id", "kind", "text", "score", "keyword_score", "semantic_score", "category_boost", "recency_score",
         "frequency_score", "confidence", "topic_boost",
     }  # fmt: skip
-    assert '"value": "蓝色"' in model.chat_requests[1].messages[0]["content"]
+    assert '"value": "蓝色"' in model.chat_requests[1].blocks
     memory = LongTermMemory.objects.get(id=update["id"])
     assert memory.access_count == 1
     assert memory.last_accessed > memory.created_at
@@ -139,7 +139,7 @@ def test_a_strategy_without_memory_recalls_nothing(alice: ApiClient, model: Scri
     create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
     turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
     assert turn["memories_used"] == []
-    assert "蓝色" not in model.chat_requests[0].messages[0]["content"]
+    assert "蓝色" not in model.chat_requests[0].blocks
     assert LongTermMemory.objects.get().access_count == 0
 
 
@@ -168,7 +168,7 @@ def test_an_administrator_can_add_an_emotion(alice: ApiClient, model: ScriptedMo
     session = alice.new_session()
     model.script(answer(emotion={"primary": "bored", "confidence": 0.9, "indicators": []}))
     assert alice.say(session, "无聊").json()["emotion"]["category"] == "negative"
-    assert "bored" in model.chat_requests[0].messages[0]["content"]
+    assert "bored" in model.chat_requests[0].blocks
     assert alice.say(session, "嗯").json()["strategy"]["tone"] == "playful"
 
 
@@ -180,7 +180,7 @@ def test_a_new_session_has_an_empty_window_and_a_full_one_loses_whole_rounds(ali
     for number in range(4):
         model.script(answer(f"r{number}"))
         alice.say(session, f"q{number}").raise_for_status()
-    sent = [[message["content"] for message in request.messages[1:]] for request in model.chat_requests]
+    sent = [request.said for request in model.chat_requests]
     assert sent == [
         ["q0"],
         ["q0", "r0", "q1"],
@@ -192,7 +192,7 @@ def test_a_new_session_has_an_empty_window_and_a_full_one_loses_whole_rounds(ali
     other = alice.new_session()
     assert other != session
     alice.say(other, "新的")
-    assert [message["content"] for message in model.chat_requests[4].messages[1:]] == ["新的"]
+    assert model.chat_requests[4].said == ["新的"]
 
 
 @pytest.mark.spec("W3")
@@ -213,7 +213,7 @@ def test_a_temporary_session_reads_and_writes_no_memory(alice: ApiClient, model:
     model.script(answer(entries=[{**BLUE, "value": "红色"}]))
     turn = alice.say(alice.new_session(temporary=True), "我喜欢的颜色是红色").json()
     assert (turn["memories_used"], turn["memory_updates"]) == ([], [])
-    assert "蓝色" not in model.chat_requests[0].messages[0]["content"]
+    assert "蓝色" not in model.chat_requests[0].blocks
     memory = LongTermMemory.objects.get()
     assert (memory.value, memory.access_count) == ("蓝色", 0)
 
@@ -311,6 +311,6 @@ def test_what_the_context_shows_is_what_the_model_gets(alice: ApiClient, model: 
     question = "我喜欢的颜色是什么"
     layers = alice.get(f"/chat/sessions/{session}/context", params={"message": question}).json()["layers"]
     alice.say(session, question)
-    system = model.chat_requests[1].messages[0]["content"]
+    system = model.chat_requests[1].blocks
     for index in (2, 3):
         assert layers[index]["content"] in system

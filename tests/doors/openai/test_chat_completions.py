@@ -85,10 +85,9 @@ def test_a_completion_is_a_turn_with_memory(alice: ApiClient, client: openai.Ope
     assert [item["key"] for item in told["memory_updates"]] == ["drink"]
     assert stored() == [("user", "Where is my home? I like tea."), ("assistant", "You live in York.")]
     (sent,) = model.chat_requests
-    system, message = sent.messages
-    assert "<application>\nBe brief.\n</application>" in system["content"]
-    assert '"value": "York"' in system["content"]
-    assert message == user("Where is my home? I like tea.")
+    assert "<application>\nBe brief.\n</application>" in sent.messages[0]["content"]
+    assert '"value": "York"' in sent.blocks
+    assert sent.said == ["Where is my home? I like tea."]
     assert WorkingMemory.objects.get().current_topic == "home"
     assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
 
@@ -149,7 +148,7 @@ def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: op
     )
     assert response.parse().choices[0].message.content == "York."
     assert "X-Session-Id" not in response.headers
-    assert '"value": "York"' in model.chat_requests[0].messages[0]["content"]
+    assert '"value": "York"' in model.chat_requests[0].blocks
     assert not Session.objects.exists()
     assert not Work.objects.exists()
     assert list(LongTermMemory.objects.values_list("key", "access_count")) == [("home", 0)]
@@ -196,18 +195,21 @@ def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
 
     (called, _text) = ask()
     assert called[0].function.arguments == '{"city": "York"}'
-    sent = model.chat_requests[0].body
-    assert (sent["model"], sent["tools"]) == ("m9", TOOLS)
-    assert "<application>\nUse tools.\n</application>\n\n" in sent["messages"][0]["content"]
-    assert '"value": "York"' in sent["messages"][0]["content"]
-    assert "response_format" not in sent
+    first = model.chat_requests[0]
+    assert (first.body["model"], first.tools) == ("m9", ["get_weather"])
+    assert first.messages[0]["content"].startswith("The application in which")
+    assert "<application>\nUse tools.\n</application>\n\n" in first.messages[0]["content"]
+    assert '"value": "York"' in first.blocks
+    assert first.said == ["Weather at my home?"]
+    assert "response_format" not in first.body
     assert stored() == [("user", "Weather at my home?")]
     messages += [
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
     ]
     assert ask() == ([] if stream else None, reply)
-    assert model.chat_requests[1].body["messages"][2:] == messages[2:]
+    # What the client's tools returned comes after all that was sent before, so that a server can reuse it (C4).
+    assert model.chat_requests[1].messages == [*first.messages, *messages[2:]]
     assert stored() == [("user", "Weather at my home?"), ("assistant", reply)]
     assert Session.objects.count() == 1
     turn = Turn.objects.get()
@@ -221,7 +223,10 @@ def test_images_pass_through_and_leave_a_mark(client: openai.OpenAI, model: Scri
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     model.script(completion(assistant("A cat.")))
     ask(client, user([{"type": "text", "text": "What is it?"}, image]))
-    assert model.chat_requests[0].body["messages"][1]["content"][1] == image
+    (sent,) = model.chat_requests
+    block, *parts = sent.messages[1]["content"]
+    assert block["text"].startswith("<turn_context>\n<now>\n")
+    assert parts == [{"type": "text", "text": "What is it?"}, image]
     assert stored() == [("user", "What is it?\n[image]"), ("assistant", "A cat.")]
 
 

@@ -62,7 +62,7 @@ def result(number: int, output: Any) -> Any:
 
 def sent(model: ScriptedModel, at: int = -1) -> list[Any]:
     """The messages of a request to the model, without the system's."""
-    return [line["content"] for line in model.chat_requests[at].messages[1:]]
+    return model.chat_requests[at].said
 
 
 @pytest.mark.spec("T3")
@@ -95,7 +95,7 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     assert [item["text"] for item in told["memories_used"]] == ["home: York"]
     assert texts() == ["Where is my home? I like tea.", "You live in York."]
     (asked,) = model.chat_requests
-    assert "<application>\nBe brief.\n</application>" in asked.messages[0]["content"]
+    assert "<application>\nBe brief.\n</application>" in asked.blocks
     assert asked.body["temperature"] == 0.5
     assert not {"metadata", "include", "truncation", "store", "instructions", "input"} & set(asked.body)
     assert WorkingMemory.objects.get().current_topic == "home"
@@ -140,7 +140,7 @@ def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
     third = ask(client, [{"role": "user", "content": "Who am I?"}], previous=second.id)
     assert third.previous_response_id == second.id
     assert sent(model) == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?"]
-    assert "Be kind." not in model.chat_requests[1].messages[0]["content"]  # as OpenAI has it
+    assert "Be kind." not in model.chat_requests[1].blocks  # as OpenAI has it
     assert texts() == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?", "Mel, a nurse."]
     assert Session.objects.count() == 1
     assert WorkingMemory.objects.get().turn_count == 3
@@ -223,14 +223,14 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
         ("function_call", "call_1", "get_weather", '{"city": "York"}'),
         ("function_call", "call_2", "get_weather", '{"city": "Leeds"}'),
     ]  # fmt: skip
-    asked = model.chat_requests[1].body
-    assert (asked["model"], asked["tools"], asked["stream"]) == ("m9", CHAT_TOOLS, stream)
-    assert "<application>\nUse tools.\n</application>\n\n" in asked["messages"][0]["content"]
-    assert '"value": "York"' in asked["messages"][0]["content"]
+    asked = model.chat_requests[1]
+    assert (asked.body["model"], asked.body["tools"], asked.body["stream"]) == ("m9", CHAT_TOOLS, stream)
+    assert "<application>\nUse tools.\n</application>\n\n" in asked.messages[0]["content"]
+    assert '"value": "York"' in asked.blocks
     assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?"]
     second = call([result(1, "rain"), result(2, "sun")], first.id)
-    assert model.chat_requests[2].messages[3:] == [
-        {"role": "user", "content": "Weather at my home and in Leeds?"},
+    assert model.chat_requests[2].messages == [
+        *asked.messages,
         {"role": "assistant", "content": None, "tool_calls": calls},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
         {"role": "tool", "tool_call_id": "call_2", "content": "sun"},

@@ -45,10 +45,10 @@ def test_the_request_of_a_coding_agent_is_answered(alice: ApiClient, model: Scri
     response = alice.post("/v1/responses", json=CODEX)
     assert response.status_code == 200
     assert "response.completed" in response.text
-    sent = model.chat_requests[0].body
-    assert [tool["function"]["name"] for tool in sent["tools"]] == ["shell"]
-    assert [line["content"] for line in sent["messages"]][1:] == ["What editor do I like?"]
-    assert "client_metadata" not in sent
+    (sent,) = model.chat_requests
+    assert sent.tools == ["shell"]
+    assert sent.said == ["What editor do I like?"]
+    assert "client_metadata" not in sent.body
 
 
 @pytest.mark.parametrize(
