@@ -104,6 +104,10 @@ TOOL_LINES = {
         "- search_memories: only for what the person told you before and no block below holds. A search that finds "
         "nothing means that nothing is remembered about it: say so rather than guess."
     ),
+    "search_conversations": (
+        "- search_conversations: what was said word for word, by you too, where memories do not tell it. "
+        "read_conversation has what was said around a message that it finds."
+    ),
     "createContext": (
         "- createContext: only where the person asks to keep the background of a case or project for others or for "
         "later. Say that it is kept only if the result shows it."

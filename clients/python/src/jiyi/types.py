@@ -242,7 +242,8 @@ class SearchedTimes:
 class ToolCall:
     """A tool that the model called before it replied (T1, X2); `name` is None for one that does not exist.
 
-    `keyword` is None unless it consists of words of the message. `context_id`: of a shared context.
+    `keyword` is None unless it consists of words of the message. `message_ids`: of past conversations. `context_id`:
+    of a shared context.
     """
 
     name: str | None
@@ -251,6 +252,7 @@ class ToolCall:
     time_range: SearchedTimes | None
     memories: list[FoundMemory]
     context_id: str | None
+    message_ids: list[str]
     left_out: int
     duration_ms: float
 
