@@ -143,7 +143,8 @@ A file tells nothing about the person: answer from it, and store nothing of it u
 what fits the message, leave the rest unsaid; do not recite it, and do not claim to remember what is not there. \
 Where a block contradicts the person's new words, the new words are right. In <memories>, "message" is what they \
 said in an earlier conversation, word for word, with the reply: a memory, and what was said later, is right against \
-it. What has "until" held until that day, and no longer. \
+it. What begins with "The assistant" or 助手 tells your own words, not the person's. What has "until" held until that \
+day, and no longer. \
 <strategy> says how to reply this time: its tone, how many characters an ordinary reply has at most \
 ("max_length", a hint: a program, a text or an explanation they ask for is as long as it needs to be, and complete), \
 whether to end with a question of your own, \

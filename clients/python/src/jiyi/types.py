@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 Category = Literal["preference", "fact", "pattern"]
 Source = Literal["user_stated", "inferred", "system"]
+AtomicSource = Literal["user_stated", "assistant"]
 MemoryStatus = Literal["active", "pending", "rejected", "superseded", "evicted"]
 Mode = Literal["replace", "add", "remove"]
 MemoryKind = Literal["long_term", "atomic"]
@@ -251,8 +252,8 @@ class ToolCall:
     keyword: str | None
     time_range: SearchedTimes | None
     memories: list[FoundMemory]
-    context_id: str | None
     message_ids: list[str]
+    context_id: str | None
     left_out: int
     duration_ms: float
 
@@ -425,6 +426,7 @@ class AtomicMemory:
     session_id: str | None
     message_id: str | None
     content: str
+    source: AtomicSource
     tags: list[str]
     timestamp: datetime
     event_start: datetime | None
