@@ -42,7 +42,7 @@ def learn_from(answering: Answering, *memories: dict[str, Any], text: str = ASKE
 def test_what_the_reply_brings_becomes_a_memory_of_the_assistant(answering: Answering) -> None:
     own = {"content": "The user lives in York.", "about": 1, "source": "user"}
     reply = learn_from(answering, {"content": TOLD, "tags": ["food"]}, own)
-    told, said = AtomicMemory.objects.filter(user=reply.user).order_by("-source").all()[::-1]
+    told, said = AtomicMemory.objects.filter(user=reply.user).order_by("source")
     assert (told.content, told.source, told.message, told.status) == (TOLD, "assistant", reply, "active")
     assert (said.content, said.source, said.message) == (own["content"], "user_stated", reply.reply_to)
     assert not LongTermMemory.objects.exists()
@@ -149,7 +149,7 @@ def test_the_person_may_end_it_but_is_not_joined_to_it(relation: str, left: bool
     user, own = UserFactory(), "The user dislikes Menya."
     learn(user, TOLD, days_ago=2, by_assistant=True)
     learn(user, own, relation, TOLD)
-    assert show_active(user) == {own, TOLD} if left else {own}
+    assert show_active(user) == ({own, TOLD} if left else {own})
     assert AtomicMemory.objects.get(content=own).source == AtomicSource.USER_STATED
 
 
