@@ -39,6 +39,7 @@ TAGS = {
 ENUM_NAMES = {
     "Category": "apps.memory.models.Category",
     "MemorySource": "apps.memory.models.Source",
+    "AtomicMemorySource": "apps.memory.models.AtomicSource",
     "MemoryStatus": "apps.memory.models.Status",
     "MemoryMode": ["replace", "add", "remove"],
     "MemoryKind": ["long_term", "atomic"],

@@ -62,6 +62,9 @@ class MemorySettings(BaseModel):
 
     rag_top_n: int = _whole(5, 1, 50, _("Number of atomic memories included in the prompt."))
     rounds_top_n: int = _whole(2, 0, 10, _("Number of past messages with their replies included in the prompt."))
+    remember_assistant: StrictBool = Field(
+        True, description=_("Also remembers what the assistant promised, recommended, decided or found out.")
+    )
     enable_agentic_search: StrictBool = Field(False, description=_("Lets the chat model search memories on its own."))
     enable_user_profile: StrictBool = Field(True, description=_("Includes the profile in every prompt."))
     atomic_content_max_length: int = _whole(500, 50, 5000, _("Maximum length of an atomic memory, in characters."))

@@ -15,6 +15,7 @@ from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
+from rest_framework.utils.urls import remove_query_param
 from rest_framework.views import APIView
 
 from apps.accounts.models import User
@@ -53,13 +54,14 @@ from apps.conversations.models import Message
 from apps.conversations.recordings import record_turns
 from apps.conversations.rounds import AlreadySent
 from apps.conversations.serializers import MessageChangeRequest, MessageSerializer
-from apps.conversations.sessions import get_message, get_message_by_key, list_messages, set_collected
+from apps.conversations.sessions import find_offset, get_message, get_message_by_key, list_messages, set_collected
 from apps.conversations.types import RecordedMessage
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
 from apps.core.fields import read_body, refuse_forbidden
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_size, read_uuid, run_in_thread_if_large
-from apps.core.operations import EVENTS, NOT_BLANK, Answer, Problem, describe, event
+from apps.core.operations import EVENTS, NOT_BLANK, Answer, Problem, describe, event, query
+from apps.core.pagination import Pagination
 from apps.core.responses import stream_events
 
 operation = partial(describe, tag="Conversations")
@@ -95,14 +97,39 @@ MODEL_UNAVAILABLE = Problem(
 TOO_LONG = Problem(TooLarge, "`content` is too long")
 
 
+class MessagePagination(Pagination):
+    """Pages of messages, of which one can begin so that a message stands in its middle."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        if (around := request.query_params.get("around")) is not None:
+            before = find_offset(queryset, read_uuid(around)) - self.get_limit(request) // 2
+            self.default_offset = max(before, 0)
+        return super().paginate_queryset(queryset, request, view)
+
+    def get_previous_link(self) -> str | None:
+        link = super().get_previous_link()
+        return link and remove_query_param(link, "around")  # without an offset it would be this page again
+
+
 class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
     queryset = Message.objects.none()
     serializer_class = MessageSerializer
+    pagination_class = MessagePagination
 
     def get_queryset(self) -> Any:
         return list_messages(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
-    @operation("list_messages", scope=Scope.READ)
+    @operation(
+        "list_messages",
+        scope=Scope.READ,
+        parameters=[
+            query(
+                "around",
+                "ID of a message: without an `offset`, the page begins so that it is in its middle.",
+                {"type": "string", "format": "uuid"},
+            )
+        ],
+    )
     async def get(self, request: Request, session_id: str) -> Response:  # type: ignore[override]
         """List the messages of a session. Oldest first, summaries of the conversation included."""
         return await in_database(self.list, request, session_id)

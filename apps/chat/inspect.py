@@ -361,7 +361,7 @@ class _Record:
 
 
 def rebuild_prompt(turn: Turn) -> RebuiltPrompt:
-    """Return what the model got in a turn, as far as what it was made from is still there. At most twelve queries."""
+    """Return what the model got in a turn, as far as what it was made from is still there. At most thirteen queries."""
     record = _Record(turn)
     sources = record.sources
     found = _read(turn.user, record)
@@ -445,6 +445,7 @@ def _read(user: User, record: _Record) -> dict[str, Found]:
     refs = dict.fromkeys([*record.refs(WORKING), *record.refs_cut(CutKind.CONTEXT), *called])
     cases = [uuid.UUID(ref) for ref in refs]
     lines = record.refs(CONVERSATION) + record.refs_cut(CutKind.MESSAGES, CutKind.CONVERSATION_SUMMARY)
+    heard = [key for call in record.turn.tool_calls for key in call["message_ids"]]
     versions = record.refs(PROFILE) + record.refs_cut(CutKind.PROFILE)
     changing = [*kinds, *notes]
     states = find_states_since(user=user, object_ids=changing, since=record.read_at) if changing else {}
@@ -456,6 +457,7 @@ def _read(user: User, record: _Record) -> dict[str, Found]:
     found |= read_session_notes(user, notes, states=states, days=days, otherwise=record.now.date())
     found |= read_cases(user, cases, entries=record.sources["entries"], until=record.read_at)
     found |= read_lines(user, lines)
+    found |= {f"message {key}": line for key, line in read_lines(user, heard).items()}
     for version in versions:
         found[f"profile {version}"] = read_profile(user, int(version), until=record.read_at)
     return found
@@ -463,6 +465,7 @@ def _read(user: User, record: _Record) -> dict[str, Found]:
 
 def _rebuild_call(call: Mapping[str, Any], found: Mapping[str, Found]) -> RebuiltCall:
     refs = [*(memory["id"] for memory in call["memories"]), *([call["context_id"]] if call["context_id"] else [])]
+    refs += [f"message {key}" for key in call["message_ids"]]
     kept = {name: call[name] for name in ("name", "outcome", "keyword", "since", "until", "left_out", "ms")}
     return RebuiltCall(**kept, pieces=[found[ref].piece for ref in refs])
 

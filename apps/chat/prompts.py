@@ -110,6 +110,10 @@ TOOL_LINES = {
         "- search_memories: only for what the person told you before and no block holds. A search that finds "
         "nothing means that nothing is remembered about it: say so rather than guess."
     ),
+    "search_conversations": (
+        "- search_conversations: what was said word for word, by you too, where memories do not tell it. "
+        "read_conversation has what was said around a message that it finds."
+    ),
     "createContext": (
         "- createContext: only where the person asks to keep the background of a case or project for others or for "
         "later. Say that it is kept only if the result shows it."
@@ -145,7 +149,8 @@ A file tells nothing about the person: answer from it, and store nothing of it u
 what fits the message, leave the rest unsaid; do not recite it, and do not claim to remember what is not there. \
 Where a block contradicts the person's new words, the new words are right. In <memories>, "message" is what they \
 said in an earlier conversation, word for word, with the reply: a memory, and what was said later, is right against \
-it. What has "until" held until that day, and no longer. \
+it. What begins with "The assistant" or 助手 tells your own words, not the person's. What has "until" held until that \
+day, and no longer. \
 <strategy> says how to reply this time: its tone, how many characters an ordinary reply has at most \
 ("max_length", a hint: a program, a text or an explanation they ask for is as long as it needs to be, and complete), \
 whether to end with a question of your own, \

@@ -266,7 +266,8 @@ class ToolCallSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(
         allow_null=True,
-        help_text="`search_memories`, `createContext`, `fetchContext`, `updateContext`; null for no such tool.",
+        help_text="`search_memories`, `search_conversations`, `read_conversation`, `createContext`, `fetchContext`, "
+        "`updateContext`; null for no such tool.",
     )
     outcome = serializers.ChoiceField(
         choices=["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
@@ -276,6 +277,9 @@ class ToolCallSerializer(serializers.Serializer[Any]):
     )
     time_range = SearchedTimesSerializer(allow_null=True)
     memories = FoundMemorySerializer(many=True, help_text="What a search gave the model, best first.")
+    message_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Messages of past conversations that the model was given."
+    )
     context_id = serializers.UUIDField(allow_null=True, help_text="The shared context that was read or written.")
     left_out = serializers.IntegerField(help_text="Found, but beyond what a result may take in the prompt.")
     duration_ms = serializers.FloatField()

@@ -38,6 +38,8 @@ from apps.core.fields import KnownFieldsSerializer, read_body, refuse_forbidden
 from apps.core.http import read_uuid
 from apps.core.operations import NOT_BLANK, Answer, Problem, describe, query
 from apps.core.pagination import read_int
+from apps.core.times import TimeRange
+from apps.memory.api.lists import SINCE, UNTIL, TimeFilter, read_time
 
 operation = partial(describe, tag="Conversations")
 FORMATS = {"type": "string", "enum": [form.value for form in ExportFormat]}
@@ -234,6 +236,8 @@ class SearchView(APIView):
                 "How many sessions at most.",
                 {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": 20},
             ),
+            query("since", SINCE, TimeFilter.schema),
+            query("until", UNTIL, TimeFilter.schema),
         ],
         answers=FoundConversationsSerializer,
         problems=[Problem(TooLarge, "`q` is too long")],
@@ -251,7 +255,10 @@ class SearchView(APIView):
         if not text.strip():
             raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
         limit = read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND)
-        found = find_conversations(user=get_user(request), query=text, limit=limit, mode=cast(Mode, mode))
+        within = TimeRange(since=read_time(request, "since"), until=read_time(request, "until"))
+        found = find_conversations(
+            user=get_user(request), query=text, limit=limit, mode=cast(Mode, mode), within=within
+        )
         return Response(FoundConversationsSerializer({"results": found}).data)
 
 

@@ -13,12 +13,11 @@ from django.db import transaction
 from pydantic import Field
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_settings
 from apps.accounts.types import Scope
 from apps.chat.context.read import say_memory
-from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
-from apps.conversations.types import MAX_CONTENT_CHARS
-from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
+from apps.chat.search_tools import read_conversation, search, search_conversations
+from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool
+from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.memory import contexts
 from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, get_context
 from apps.memory.deletion import delete_memories, list_copies
@@ -26,66 +25,8 @@ from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, mute_memories, update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
-from apps.memory.recall.both import TimeRange
-from apps.memory.recall.both import search_memories as find_memories
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
-
-# Searching
-
-
-class SearchTimes(Arguments):
-    """The first and the last time, both included; each may be left out."""
-
-    since: str | None = Field(
-        None, description="ISO 8601 date or time, such as 2026-05-01 or 2026-05-01T08:00:00+08:00. Not before it."
-    )
-    until: str | None = Field(None, description="ISO 8601 date or time. Not after it; a date means all of that day.")
-
-
-class SearchArguments(Arguments):
-    """What to search for (T1)."""
-
-    keyword: str = Field(description="What to look for: keywords or a question, in the words the person would use.")
-    time_range: SearchTimes | None = Field(None, description="Only memories from within this time.")
-
-
-class FoundMemoryResult(Result):
-    """A memory that a search found."""
-
-    id: UUID
-    kind: Literal["long_term", "atomic"]
-    text: str
-    time: datetime = Field(description="When it was said or last changed.")
-
-
-class SearchResult(Result):
-    """What a search found, best first."""
-
-    results: list[FoundMemoryResult]
-
-
-def search(caller: Caller, arguments: SearchArguments) -> SearchResult:
-    """Return the memories of both kinds that `keyword` finds (T1); dates are in the person's time zone (C8)."""
-    if not arguments.keyword.strip():
-        raise InvalidInput("keyword: Must not be blank.", fields={"keyword": ["Must not be blank."]})
-    if len(arguments.keyword) > MAX_CONTENT_CHARS:
-        raise TooLarge(f"keyword has over {MAX_CONTENT_CHARS:,} characters.")
-    within = _read_range(caller.user, arguments.time_range) if arguments.time_range else TimeRange()
-    if within.since and within.until and within.since > within.until:
-        raise InvalidInput("time_range: since is later than until.")
-    found = find_memories(user=caller.user, keyword=arguments.keyword, time_range=within)
-    return SearchResult(
-        results=[FoundMemoryResult(id=one.id, kind=one.kind, text=one.text, time=one.time) for one in found]
-    )
-
-
-def _read_range(user: User, times: SearchTimes) -> TimeRange:
-    zone = get_settings(user).zone
-    return TimeRange(
-        since=read_time("since", times.since, zone=zone), until=read_time("until", times.until, zone=zone, end=True)
-    )
-
 
 # Keeping and changing memories
 
@@ -415,6 +356,27 @@ TOOLS = {
                 "words and meaning, in Chinese and English; an empty list means that nothing is remembered about it."
             ),
             function=search,
+            doors=_EVERYWHERE,
+        ),
+        Tool(
+            name="search_conversations",
+            title="Search conversations",
+            description=(
+                "Search what the person and the assistant said in past conversations, word for word: where no memory "
+                "tells it, or the exact words or the assistant's own answers matter. Returns excerpts with their IDs "
+                "and times; read_conversation has what was said around one."
+            ),
+            function=search_conversations,
+            doors=_EVERYWHERE,
+        ),
+        Tool(
+            name="read_conversation",
+            title="Read conversation",
+            description=(
+                "Read part of a past conversation by its session_id, oldest first: its end, or what was said around a "
+                "message. earlier and later count the messages before and after; read on around the first or last one."
+            ),
+            function=read_conversation,
             doors=_EVERYWHERE,
         ),
         Tool(

@@ -94,7 +94,10 @@ Tags = Annotated[list[str], BeforeValidator(read_tags)]
 
 
 def read_time(name: str, text: str | None, *, zone: tzinfo, end: bool = False) -> datetime | None:
-    """Return the time that `text` names; a date is its first moment in the zone, or with `end` its last."""
+    """Return the time that `text` names; a date is its first moment in the zone, or with `end` its last.
+
+    `name`: of the argument, for the error.
+    """
     if text is None:
         return None
     text = text.strip()
@@ -109,7 +112,7 @@ def read_time(name: str, text: str | None, *, zone: tzinfo, end: bool = False) -
         found = None
     if found is None or not exists_everywhere(found):
         reason = "Must be a date or time in ISO 8601, such as 2026-05-01T12:00:00+08:00."
-        raise InvalidInput(f"time_range.{name}: {reason}", fields={f"time_range.{name}": [reason]})
+        raise InvalidInput(f"{name}: {reason}", fields={name: [reason]})
     return found
 
 

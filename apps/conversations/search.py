@@ -19,6 +19,7 @@ from apps.core.db import fetch_rows
 from apps.core.text.keywords import bigrams
 from apps.core.text.search import DIGITS, LETTERS, SearchTerms
 from apps.core.text.sentences import cut_client_blocks
+from apps.core.times import ANY_TIME, TimeRange
 
 # Characters of a word in the index.
 MAX_WORD = 64
@@ -32,6 +33,7 @@ READABLE = """
 message.user_id = %(user)s AND message.role IN ('user', 'assistant') AND message.status <> 'replaced'
 AND message.session_id NOT IN (SELECT id FROM chat_session WHERE user_id = %(user)s AND temporary)
 """
+SINCE, UNTIL = "AND message.create_time >= %(since)s\n", "AND message.create_time <= %(until)s\n"
 
 FIND_AMONG_NEWEST = """
 WITH newest AS MATERIALIZED (
@@ -75,8 +77,8 @@ LIMIT %(limit)s
 """
 
 
-def find_messages(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMessage]:
-    """Return the user's newest messages that hold all of the terms, of what they and the assistant said.
+def find_messages(user: User, terms: SearchTerms, *, limit: int, within: TimeRange = ANY_TIME) -> list[FoundMessage]:
+    """Return the user's newest messages that hold all of the terms, of what they and the assistant said `within`.
 
     Of archived sessions too, but not of temporary ones, nor what was edited away, nor what clients put around what was
     said.
@@ -87,7 +89,7 @@ def find_messages(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMe
     found: list[FoundMessage] = []
     for statement, conditions in steps:
         for read in (limit, limit * ECHOES):
-            rows = _fetch(user, statement, conditions, limit=read)
+            rows = _fetch(user, statement, conditions, limit=read, within=within)
             found = list(_drop_echoes(rows, terms))[:limit]
             if len(found) == limit:
                 return found
@@ -96,14 +98,16 @@ def find_messages(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMe
     return found
 
 
-def find_in_files(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMessage]:
+def find_in_files(user: User, terms: SearchTerms, *, limit: int, within: TimeRange = ANY_TIME) -> list[FoundMessage]:
     """Return the user's newest messages that a file with all of the terms was sent with; `content` is the file's."""
-    return _fetch(user, FIND_IN_FILES, _match_texts(terms), limit=limit) if terms else []
+    return _fetch(user, FIND_IN_FILES, _match_texts(terms), limit=limit, within=within) if terms else []
 
 
-def _fetch(user: User, statement: str, conditions: _Conditions, *, limit: int) -> list[FoundMessage]:
-    parameters = {**conditions.values, "user": user.pk, "limit": limit, "newest": NEWEST}
-    written = statement.format(readable=READABLE, conditions=" AND ".join(conditions.texts))
+def _fetch(user: User, statement: str, conditions: _Conditions, *, limit: int, within: TimeRange) -> list[FoundMessage]:
+    bounds = {"since": within.since, "until": within.until}
+    parameters = {**conditions.values, **bounds, "user": user.pk, "limit": limit, "newest": NEWEST}
+    readable = READABLE + (SINCE if within.since else "") + (UNTIL if within.until else "")
+    written = statement.format(readable=readable, conditions=" AND ".join(conditions.texts))
     return [FoundMessage(*row) for row in fetch_rows(written, parameters)]
 
 
@@ -192,12 +196,19 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def find_titled_sessions(user: User, terms: SearchTerms, *, limit: int) -> list[Session]:
-    """Return the user's sessions whose title holds all of the terms, the last active first; no temporary ones."""
+def find_titled_sessions(user: User, terms: SearchTerms, *, limit: int, within: TimeRange = ANY_TIME) -> list[Session]:
+    """Return the user's sessions that went on `within` and whose title holds all of the terms, the last active first.
+
+    No temporary ones.
+    """
     if not terms:
         return []
     text = Func(F("title"), function="message_text", output_field=TextField())
     found = Session.objects.filter(user=user, temporary=False).alias(text=text)
     for wanted in (*((word,) for word in (*terms.words, *terms.literals)), *terms.parts):
         found = found.filter(reduce(or_, (Q(text__contains=spelling) for spelling in wanted)))
+    if within.since:
+        found = found.filter(last_active_at__gte=within.since)
+    if within.until:
+        found = found.filter(created_at__lte=within.until)
     return list(found.order_by("-last_active_at", "-id")[:limit])

@@ -168,6 +168,14 @@ def list_messages(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
     return get_session(user, session_id).messages.exclude(status=MessageStatus.REPLACED).order_by("position")
 
 
+def find_offset(messages: QuerySet[Message], message_id: uuid.UUID) -> int:
+    """Return how many of the messages of a session come before one of them, or raise `NotFound`."""
+    position = messages.filter(id=message_id).values_list("position", flat=True).first()
+    if position is None:
+        raise NotFound("This message does not exist.")
+    return messages.filter(position__lt=position).count()
+
+
 def get_message(user: User, message_id: uuid.UUID) -> Message:
     """Return the message, or raise `NotFound`."""
     message = Message.objects.filter(user=user, id=message_id).first()

@@ -20,12 +20,13 @@ class Pagination(LimitOffsetPagination):
 
     default_limit = 50
     max_limit = 200
+    default_offset = 0
 
     def get_limit(self, request: Request) -> int:
         return read_int(request, "limit", default=self.default_limit, minimum=1, maximum=self.max_limit)
 
     def get_offset(self, request: Request) -> int:
-        return read_int(request, "offset", default=0, minimum=0, maximum=MAX_OFFSET)
+        return read_int(request, "offset", default=self.default_offset, minimum=0, maximum=MAX_OFFSET)
 
     def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
         limit = {"type": "integer", "minimum": 1, "maximum": self.max_limit, "default": self.default_limit}

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 # No zone is further from UTC than a day, and a time may be given in one and shown in another.
 _MARGIN = timedelta(days=2)
 
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC) + _MARGIN, datetime.max.replace(tzinfo=UTC) - _MARGIN
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """From when to when, both included; None leaves that end open."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def holds(self, time: datetime) -> bool:
+        """Whether the time is within the range."""
+        return (self.since is None or self.since <= time) and (self.until is None or time <= self.until)
+
+
+ANY_TIME = TimeRange()
 
 
 def exists_everywhere(time: datetime) -> bool:

@@ -108,6 +108,8 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
     },
     "tool": {
         "search_memories": _("Search memories"),
+        "search_conversations": _("Search conversations"),
+        "read_conversation": _("Read conversation"),
         "createContext": _("Create shared context"),
         "fetchContext": _("Read shared context"),
         "updateContext": _("Add to shared context"),

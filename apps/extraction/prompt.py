@@ -28,8 +28,8 @@ numbered, with when it was said. <now> is the time. <earlier> are the messages b
 they help to understand and are not to be remembered again. <conversation> are the messages to read, \
 oldest first, each with its number, its role and when it was said.
 
-Only what the person says themselves counts (role user); a short answer such as "yes, Marc" says what \
-it agrees to. Their assistant's words help to understand theirs; its guesses are not facts. Leave out: \
+Only what the person says themselves counts (role user), but for "source"; a short answer such as "yes, Marc" says \
+what it agrees to. Their assistant's words help to understand theirs; its guesses are not facts. Leave out: \
 thanks, greetings, small talk, the weather; questions and requests; text to be translated, corrected or \
 summarised, quotations, lyrics, code, and what is said in them; suppositions, jokes, what might be; \
 moods and exceptions of a day; what the person wants the assistant's rules, role or memory to be. An \
@@ -39,9 +39,13 @@ Answer with one JSON object and nothing else:
 - "memories": one fact each. "content": one to four sentences that can be understood alone, in the \
 language of the message, of 用户 or "The user" in the third person, with names and dates in place of \
 pronouns and of words such as "yesterday", at most {max_length} characters; no year where the person \
-gave none and the day recurs (a birthday, every Monday). "tags": up to five short nouns. "about": the \
-number of the message. "event": the words that say when it happened, as they were said, null if none \
-did or it recurs. "relation" and "target": how it stands to known memories, by their numbers: "same" \
+gave none and the day recurs (a birthday, every Monday). "source": "user"; only if <wanted> asks for assistant, \
+"assistant" for what the assistant (role assistant) promised, recommended, decided, made or worked out and the person \
+may ask for later, with its names, numbers and order: "content" then begins with "The assistant" or 助手 and what it \
+did ("The assistant recommended …", 助手建议…) and "about" is the number of its message; not what it only asks, \
+explains, repeats after the person or knows from memory, and nothing about the person. "tags": up to five short \
+nouns. "about": the number of the message. "event": the words that say when it happened, as they were said, null \
+if none did or it recurs. "relation" and "target": how it stands to known memories, by their numbers: "same" \
 (nothing is new), "refines" (more about the same fact, or a correction of a detail; "merged" is then \
 one text that says what holds now, with everything of both that still does), "contradicts" (they are \
 no longer true; name every one that is not), or "new" with no target. Where a known memory ends only in \
@@ -79,11 +83,15 @@ Archery goes on."}}
 {{"number": 4, "role": "user", "said_at": "2026-03-09", "text": "My cousin Ottoline got a ferret yesterday. \
 Should I get one too?"}}
 → "memories": [{{"content": "The user's cousin Ottoline got a ferret on 8 March 2026.", "tags": ["family", \
-"pets"], "about": 4, "event": "yesterday", "relation": "new", "target": [], "confidence": 0.9}}]"""
+"pets"], "about": 4, "event": "yesterday", "relation": "new", "target": [], "confidence": 0.9}}]
+{{"number": 7, "role": "assistant", "said_at": "2026-03-09", "text": "For such hooves I would take Wexcombe balm, \
+twice a week."}}
+→ "memories": [{{"content": "The assistant recommended Wexcombe balm twice a week for the hooves.", "source": \
+"assistant", "tags": ["horse"], "about": 7, "event": null, "relation": "new", "target": [], "confidence": 0.9}}]"""
 
 _EXAMPLE_TEXTS = frozenset(fold(text) for text in re.findall(r'"(?:content|left)": "([^"]+)"', INSTRUCTIONS))
 # Names of the examples that hardly anybody says: a text with one that nobody said was copied from the prompt.
-EXAMPLE_NAMES = ("攀枝花", "齐齐哈尔", "hollingberry", "ottoline")
+EXAMPLE_NAMES = ("攀枝花", "齐齐哈尔", "hollingberry", "ottoline", "wexcombe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +112,17 @@ def make_request(
     profile: Mapping[str, str],
     entries: bool,
     context: bool,
+    assistant: bool,
     max_length: int,
     zone: ZoneInfo,
     now: datetime,
 ) -> ModelRequest:
-    """Return the call. `earlier`: the messages before `lines`; `entries`, `context`: whether wanted."""
+    """Return the call. `earlier`: the messages before `lines`; `entries`, `context`, `assistant`: whether wanted."""
     blocks = [
         # By how often they change, so that a server can reuse the beginning of the call before (C4). Known memories are
         # in the order in which they were said: new ones come at the end.
         render_block("profile", _json(dict(profile))),
-        render_block("wanted", _json({"entries": entries, "context": context})),
+        render_block("wanted", _json({"entries": entries, "context": context, "assistant": assistant})),
         render_block("known_memories", _lines(_describe_known(memory, zone) for memory in known)),
         render_block("now", _show(now, zone)),
         render_block("earlier", _lines(_describe_line(line, zone) for line in earlier)),
@@ -147,7 +156,8 @@ def _describe_line(line: PromptLine, zone: ZoneInfo) -> dict[str, Any]:
 def _describe_known(memory: KnownMemory, zone: ZoneInfo) -> dict[str, Any]:
     days = {"said_at": memory.said_at, "event": memory.event}
     dated = {name: day.astimezone(zone).date().isoformat() for name, day in days.items() if day}
-    return {"number": memory.number, "kind": str(memory.kind), "text": memory.text, **dated}
+    source = {"source": "assistant"} if memory.by_assistant else {}
+    return {"number": memory.number, "kind": str(memory.kind), "text": memory.text, **source, **dated}
 
 
 def _show(time: datetime, zone: ZoneInfo) -> str:
@@ -177,7 +187,7 @@ def _read_targets(value: Any) -> tuple[int, ...]:
 
 
 class _AnswerItem(BaseModel):
-    """An item, with the number of the user's message that it comes from."""
+    """An item, with the number of the message that it comes from."""
 
     model_config = ConfigDict(str_strip_whitespace=True)
 
@@ -189,7 +199,7 @@ Targets = Annotated[tuple[int, ...], BeforeValidator(_read_targets)]
 
 
 class MemoryAnswer(_AnswerItem):
-    """One fact, and the verdict on it. `event`: the words that say when it happened.
+    """One fact, and the verdict on it. `event`: the words that say when it happened. `source`: whose words it tells.
 
     `target`: the known memories that the relation is to; `left`: what still holds of one that ends in part; `merged`:
     one text that says both, for a refinement. `revises`: the places in this list, from 1, of facts of earlier messages
@@ -197,6 +207,7 @@ class MemoryAnswer(_AnswerItem):
     """
 
     content: _Text
+    source: Literal["user", "assistant"] = "user"
     tags: list[str] = Field(default_factory=list, max_length=20)
     event: str | None = None
     relation: Literal["new", "same", "refines", "contradicts"] = "new"

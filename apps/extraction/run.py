@@ -44,8 +44,8 @@ from apps.profile.services import get_user_profile, propose_sections
 
 # Messages before the claimed ones that the model is shown, to understand those.
 EARLIER_MESSAGES = 6
-# The beginning of each reply and each earlier message that is shown: only what the person says becomes memory.
-REPLY_CHARACTERS = 1_000
+# The beginning of each reply and each earlier message that is shown, and of a reply that may become memory itself.
+REPLY_CHARACTERS, TOLD_CHARACTERS = 1_000, 2_000
 # How much of all that a model is shown at once, the next smaller where it says that this was too long for it.
 SHARES = (1.0, 0.5, 0.25, 0.125)
 
@@ -130,6 +130,7 @@ def _list_said_before(message: Message) -> list[str]:
 
 
 def _read_input(claim: SessionClaim, *, share: float) -> ExtractionInput:
+    settings = get_settings(claim.user)
     rounds = Q(id__in=claim.message_ids) | Q(reply_to__in=claim.message_ids)
     complete = Message.objects.filter(user=claim.user, status=MessageStatus.COMPLETE)
     messages = list(complete.filter(rounds).order_by("position"))
@@ -140,16 +141,24 @@ def _read_input(claim: SessionClaim, *, share: float) -> ExtractionInput:
     for message in (*messages, *before):
         if message.role == Role.USER:  # here and for all that follows, what clients put around it was not said
             message.content = cut_client_blocks(message.content)
-    lines, said = [], {}
-    for number, message in enumerate(messages, start=1):
-        lines.append(_make_line(message, number=number, share=share))
+    lines, said, told = list[PromptLine](), dict[int, Message](), dict[int, Message]()
+    longest = TOLD_CHARACTERS if settings.remember_assistant else REPLY_CHARACTERS
+    numbers = {message.id: number for number, message in enumerate(messages, start=1)}
+    for message in messages:
+        number = numbers[message.id]
+        lines.append(_make_line(message, number=number, longest=int(longest * share)))
         if message.role == Role.USER and message.content:
             said[number] = message
+        elif message.role == Role.ASSISTANT and settings.remember_assistant:
+            told[number] = message
+            if message.reply_to_id in numbers:
+                told[numbers[message.reply_to_id]] = message
     return ExtractionInput(
         lines=lines,
-        earlier=[_make_line(message, share=share) for message in reversed(before)],
+        earlier=[_make_line(message, longest=int(REPLY_CHARACTERS * share)) for message in reversed(before)],
         replies="\n".join(message.content for message in [*before, *messages] if message.role != Role.USER),
         said=said,
+        told=told,
         recorded=frozenset(item.message_id for item in claim.work if item.recorded),
         known=list_known_memories(
             claim.user,
@@ -157,13 +166,13 @@ def _read_input(claim: SessionClaim, *, share: float) -> ExtractionInput:
             message_ids=claim.message_ids,
             budget=int(django_settings.EXTRACTION_KNOWN_TOKENS * share),
         ),
-        settings=get_settings(claim.user),
+        settings=settings,
     )
 
 
-def _make_line(message: Message, *, number: int | None = None, share: float) -> PromptLine:
+def _make_line(message: Message, *, number: int | None = None, longest: int) -> PromptLine:
     whole = number is not None and message.role == Role.USER
-    text = message.content if whole else message.content[: int(REPLY_CHARACTERS * share)]
+    text = message.content if whole else message.content[:longest]
     return PromptLine(number=number, role=str(message.role), text=text, said_at=message.create_time)
 
 
@@ -184,6 +193,7 @@ def _ask(
         profile={} if profile is None else {**profile.texts, **{item.section: item.text for item in changed}},
         entries=bool(given.recorded),
         context=given.settings.auto_context,
+        assistant=given.settings.remember_assistant,
         max_length=given.settings.atomic_content_max_length,
         zone=given.settings.zone,
         now=now,

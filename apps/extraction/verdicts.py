@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,14 @@ from apps.conversations.models import Message, Role
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
-from apps.core.text.grounding import is_grounded, is_said_by, leans_on_others, read_questions
+from apps.core.text.grounding import (
+    drop_questions,
+    is_grounded,
+    is_said_by,
+    leans_on_others,
+    list_unsaid,
+    read_questions,
+)
 from apps.core.text.segment import holds_chinese
 from apps.core.text.time_expressions import find_time
 from apps.extraction.prompt import ChangeAnswer, MemoryAnswer, PromptLine, copies_example, is_example
@@ -33,14 +41,16 @@ class ExtractionInput:
     """What an extraction works on: what the model is shown, and what its texts may rest on.
 
     `lines`: the claimed rounds; `earlier`: what was said before. `said`: the person's messages among the lines, by
-    number; `recorded`: those of them that no turn has read (C9). `replies`: all that the assistant said there, of which
-    the model is shown the beginnings.
+    number; `recorded`: those of them that no turn has read (C9). `told`: the assistant's replies among the lines, by
+    number, and by the number of what they answer. `replies`: all that the assistant said there, of which the model is
+    shown the beginnings.
     """
 
     lines: Sequence[PromptLine]
     earlier: Sequence[PromptLine]
     replies: str
     said: Mapping[int, Message]
+    told: Mapping[int, Message]
     recorded: frozenset[UUID]
     known: Sequence[KnownMemory]
     settings: MemorySettings
@@ -64,9 +74,9 @@ class ExtractionInput:
         """Every word that the model was shown of this person."""
         return "\n".join([self.words, *(memory.text for memory in self.known)])
 
-    def find_source(self, about: int) -> Said | None:
+    def find_source(self, about: int, *, by_assistant: bool = False) -> Said | None:
         """Return the message that an item comes from, None where there is none of that number."""
-        if (said := self.said.get(about)) is None:
+        if (said := (self.told if by_assistant else self.said).get(about)) is None:
             return None
         return Said(message_id=said.id, session_id=said.session_id, said_at=said.create_time, text=said.content)
 
@@ -89,16 +99,49 @@ class ExtractionInput:
         """Whether a text takes more from the assistant's replies than from what the person said and what is known."""
         return leans_on_others(text, own="\n".join([self.own, *self._list_named(targets)]), others=self.replies)
 
+    def takes(self, memory: MemoryAnswer, *, reply: str) -> bool:
+        """Whether a memory surely tells what the assistant did in its reply, and a word of that which is new (A6).
+
+        What the person stated or is remembered makes no memory of the assistant's for being repeated; what they only
+        asked about may be its answer.
+        """
+        told, is_sure = _TOLD.match(memory.content), memory.confidence >= self.settings.auto_accept_confidence
+        if told is None or not is_sure or _ABOUT_USER.match(memory.content):
+            return False
+        stated = [drop_questions(line.text) for line in self._said if line.role == Role.USER]
+        known = "\n".join([*stated, *(memory.text for memory in self.known)])
+        return any(is_grounded(word, said=reply) for word in list_unsaid(memory.content[told.end() :], said=known))
+
     def _list_named(self, targets: Sequence[int]) -> list[str]:
         return [memory.text for memory in self.known if memory.number in targets]
 
 
+# How a memory of the assistant's words begins: what follows is what it did something about.
+_TOLD = re.compile(
+    r"(?i)\s*(?:(?:the|your|their|用户的)\s*)?(?:AI\s*)?(?:assistant(?:['’]s)?\s+(?:has\s+|had\s+|also\s+|then\s+|will\s+)?\w+|"
+    r"助[手理](?:也|曾|还|会|将|已)?(?:[为给向]用户)?"
+    r"(?:建议|推荐|答应|承诺|保证|决定|发现|得出|算出|计算|指出|列出|列举|提出|制定|写|做|认为|判断|告诉|说明|说)?)"
+)
+# What the assistant holds to be true of the person is a guess of its own.
+_ABOUT_USER = re.compile(
+    r"(?i)\s*(?:(?:the|your|their)\s+)?(?:AI\s+)?assistant\s+(?:has\s+|had\s+|also\s+)?"
+    r"(?:said|stated|noted|noticed|mentioned|remember\w*|recall\w*|kn[eo]w\w*|acknowledged|confirmed|assum\w+|guess\w+|"
+    r"believe\w*|think\w*|thought|observed|learn\w+|understood|inferred|concluded)\s+(?:that\s+)?(?:the\s+)?user\b"
+    r"|\s*(?:AI\s*)?助[手理](?:还|也)?(?:记得|记住|知道|提到|认为|说|推测|猜测|了解|注意到|确认|得知|指出)了?用户"
+)
+
+
 def read_statements(memories: Iterable[MemoryAnswer], *, given: ExtractionInput) -> list[JudgedStatement]:
-    """Return the statements of messages that there are; none that was copied from the prompt."""
+    """Return the statements of messages that there are; none that was copied from the prompt.
+
+    Of the assistant's words only what its reply surely says: the person is not to review what they did not say.
+    """
+    given_by = [(memory, memory.source == "assistant") for memory in memories]
     return [
         JudgedStatement(
             content=memory.content,
             source=source,
+            by_assistant=by_assistant,
             verdict=Verdict(
                 relation=Relation(memory.relation),
                 targets=memory.target,
@@ -109,13 +152,17 @@ def read_statements(memories: Iterable[MemoryAnswer], *, given: ExtractionInput)
             tags=memory.tags,
             event_start=event.start if event else None,
             event_end=event.end if event else None,
-            grounded=given.grounds(memory.content, targets=memory.target)
-            and not given.is_foreign(memory.content, targets=memory.target),
+            grounded=by_assistant
+            or (
+                given.grounds(memory.content, targets=memory.target)
+                and not given.is_foreign(memory.content, targets=memory.target)
+            ),
             number=number,
             revises=memory.revises,
         )
-        for number, memory in enumerate(memories, start=1)
-        if (source := given.find_source(memory.about)) is not None
+        for number, (memory, by_assistant) in enumerate(given_by, start=1)
+        if (source := given.find_source(memory.about, by_assistant=by_assistant)) is not None
+        and (not by_assistant or given.takes(memory, reply=source.text))
         and not copies_example(f"{memory.content} {memory.left} {memory.merged}", said=given.shown)
         for event in [memory.event and find_time(memory.event, said_at=source.said_at, zone=given.settings.zone)]
     ]

@@ -398,6 +398,7 @@ class AtomicKind(MemoryKind):
         Field("session_id"),
         Field("message_id"),
         Field("content", tracked=True, editable=True, required=True, text=True),
+        Field("source"),
         Field("tags", tracked=True, editable=True),
         Field("timestamp", tracked=True, editable=True),
         Field("event_start", tracked=True, editable=True),

@@ -78,6 +78,7 @@ class AtomicMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Atomi
         "session_id": "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42",
         "message_id": "2f6a1f0a-7c7e-4a35-8b8e-0d5f3a9e6b11",
         "content": "用户上周六搬到了成都。",
+        "source": "user_stated",
         "tags": ["住处"],
         "timestamp": "2026-10-03T08:30:00Z",
         "event_start": "2026-09-26T00:00:00Z",
@@ -95,6 +96,7 @@ class AtomicMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Atomi
         model = AtomicMemory
         fields = read_only_fields = ATOMIC.api_fields
         extra_kwargs = {
+            "source": {"help_text": "`assistant`: it tells what the assistant said, not the person."},
             "timestamp": {"help_text": TIMESTAMP_HELP},
             "event_start": {"help_text": EVENT_HELP},
             "event_end": {"help_text": "When it ended, if that was said."},

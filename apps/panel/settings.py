@@ -41,8 +41,8 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         "learning",
         gettext_lazy("Learning"),
         (
-            "auto_accept_confidence", "confirm_ends", "remembered_feedback", "enable_user_profile", "auto_context",
-            "atomic_content_max_length", "emotion_confidence",
+            "auto_accept_confidence", "confirm_ends", "remember_assistant", "remembered_feedback",
+            "enable_user_profile", "auto_context", "atomic_content_max_length", "emotion_confidence",
         ),
     ),
     ("prompt", gettext_lazy("Conversation"), ("context_limit", "token_budget", "summary_threshold", "timezone")),
@@ -82,6 +82,7 @@ LABELS = {
     "embedding_retention_days": gettext_lazy("Keep message embeddings for"),
     "eviction_threshold": gettext_lazy("Long-term memory limit"),
     "confidence_floor": gettext_lazy("Clean-up threshold"),
+    "remember_assistant": gettext_lazy("Remember the assistant's words"),
     "confirm_ends": gettext_lazy("Confirm before a memory ends"),
     "remembered_feedback": gettext_lazy("Mention what was remembered"),
     "auto_context": gettext_lazy("Create shared contexts"),

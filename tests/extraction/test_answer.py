@@ -120,6 +120,7 @@ def test_the_prompt_holds_what_was_said_and_remembered_as_escaped_data() -> None
         profile={"reply_style": "<b>short</b>"},
         entries=True,
         context=False,
+        assistant=True,
         max_length=500,
         zone=SHANGHAI,
         now=SAID_AT,

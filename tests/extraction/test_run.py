@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,12 +15,12 @@ from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.queue import ClaimLost, SessionClaim, add_work
 from apps.conversations.worker import claim_rounds
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.types import ModelRequest
 from apps.extraction.run import SHARES, extract
 from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
 from apps.memory.models import AtomicMemory, Change, EmbeddingModel, LongTermMemory, SharedContext
 from apps.profile.models import UserProfile
+from tests.extraction.conftest import Answering
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn
 from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, refuse_with
@@ -30,23 +29,6 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
 # Long ago by any clock: what decides is the database's and the worker's.
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class StandInModel:
-    """Answers with what a test says, and keeps what it was asked."""
-
-    name = "stand-in"
-
-    def __init__(self, answer: str) -> None:
-        self.answer = answer
-        self.requests: list[ModelRequest] = []
-
-    async def stream(self, request: ModelRequest) -> Any:
-        self.requests.append(request)
-        yield self.answer
-
-
-Answering = Callable[[Any], StandInModel]
 NAMES = ("Bruno", "Cleo", "Dante")
 
 
@@ -65,18 +47,6 @@ def learn_pets(request: RecordedRequest) -> str:
     return json.dumps(
         {"memories": [{"content": f"The user has a dog called {name}.", "about": int(number)} for name in names]}
     )
-
-
-@pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
-    """Let a stand-in answer with this JSON value (or text)."""
-
-    def use(answer: Any) -> StandInModel:
-        model = StandInModel(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
-        monkeypatch.setattr("apps.core.llm.client.get_chat_model", lambda: model)
-        return model
-
-    return use
 
 
 def say(session: Session, text: str, *, reply: str = "好的。", days_ago: float = 0, recorded: bool = False) -> Message:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from apps.core.llm.reading import clean_answer
 from apps.core.llm.relaying import read_text
 from apps.core.llm.types import PromptMessage
-from apps.core.text.clean import estimate_tokens
+from apps.core.text.clean import cut_to_tokens, estimate_tokens
 
 FinishReason = Literal["stop", "length"]
 
@@ -51,15 +51,6 @@ class ReplyLimit:
             text, self.ended, self.finish_reason = sent[len(self._sent) :], True, "length"
         self._sent += text
         return text
-
-
-def cut_to_tokens(text: str, tokens: int) -> str:
-    """Return the longest beginning of a text that takes at most so many tokens."""
-    low, high = 0, len(text)
-    while low < high:  # estimates only grow with the text
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if estimate_tokens(text[:middle]) <= tokens else (low, middle - 1)
-    return text[:low]
 
 
 def _overlap(text: str, sequence: str) -> int:

@@ -43,6 +43,7 @@ from apps.core.text.clean import json_text
 from apps.core.text.grounding import read_questions
 from apps.core.text.sentences import cut_client_blocks
 from apps.memory.changes.records import Origin, changed_by
+from apps.memory.changes.undo import retract_learned
 from apps.memory.commands import CommandResult
 from apps.memory.entries import record_entries
 from apps.memory.keyed import MemoryUpdate
@@ -213,6 +214,8 @@ def _store_reply(
     message, replaced = close_client_round(**given)
     if replaced:
         delete_embeddings(message_ids=replaced)
+        # What the person said stands as it was; what the old reply promised or recommended does not.
+        retract_learned(user=turn.user, message_ids=replaced, now=now)
     return message
 
 

@@ -216,6 +216,7 @@ def record_runs(runs: Iterable[ToolRun], *, message: str) -> list[dict[str, Any]
             "keyword": _keep_keyword(run, message=message),
             **_keep_times(run),
             "memories": [{"id": found["id"], "kind": found["kind"]} for found in run.memories],
+            "message_ids": run.message_ids,
             "context_id": run.context_id,
             "left_out": run.result.get("left_out", 0),
             "ms": run.ms,
@@ -245,6 +246,7 @@ def calls_to_wire(kept: Iterable[Mapping[str, Any]], *, texts: Mapping[str, str]
             "keyword": call["keyword"],
             "time_range": {"since": call["since"], "until": call["until"]} if call["since"] or call["until"] else None,
             "memories": [{**found, "text": texts.get(found["id"], DELETED)} for found in call["memories"]],
+            "message_ids": call["message_ids"],
             "context_id": call["context_id"],
             "left_out": call["left_out"],
             "duration_ms": call["ms"],
@@ -254,7 +256,7 @@ def calls_to_wire(kept: Iterable[Mapping[str, Any]], *, texts: Mapping[str, str]
 
 
 def _keep_keyword(run: ToolRun, *, message: str) -> str | None:
-    keyword = run.arguments.get("keyword")
+    keyword = run.arguments.get("keyword", run.arguments.get("query"))
     if not isinstance(keyword, str) or not message:
         return None
     folded, heard = fold(message), set(match_words(message))
@@ -266,6 +268,6 @@ def _keep_keyword(run: ToolRun, *, message: str) -> str | None:
 
 def _keep_times(run: ToolRun) -> dict[str, str | None]:
     """The time range where the search accepted it: then it is dates and nothing else."""
-    given = run.arguments.get("time_range") if run.outcome is Outcome.OK else None
+    given = run.arguments.get("time_range", run.arguments) if run.outcome is Outcome.OK else None
     times = given if isinstance(given, dict) else {}
     return {name: times.get(name) for name in ("since", "until")}

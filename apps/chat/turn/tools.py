@@ -19,7 +19,6 @@ from apps.chat.context.read import TurnInput
 from apps.chat.prompts import NO_MORE_TOOLS, decode_answer
 from apps.chat.toolbox import list_tools
 from apps.chat.tools import Caller, Door, Tool
-from apps.chat.turn.clients import cut_to_tokens
 from apps.chat.turn.types import OpenTurn
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, ModelUnavailable, NotFound, TooLarge
@@ -37,11 +36,13 @@ from apps.core.llm.types import (
     extend_turn_block,
     render_block,
 )
-from apps.core.text.clean import estimate_tokens
+from apps.core.text.clean import cut_to_tokens, estimate_tokens
 from apps.memory.changes.records import Origin, changed_by
 
 logger = structlog.get_logger(__name__)
 SEARCH = "search_memories"
+# What a strategy that wants no memories does not offer (E2).
+RECALLING = frozenset({SEARCH, "search_conversations", "read_conversation"})
 # The author of what the chat model adds to shared contexts.
 AUTHOR = "assistant"
 # In one answer of the model; further calls are refused.
@@ -70,7 +71,7 @@ def offer_tools(given: TurnInput, *, writes: bool, chosen: ChosenModel | None = 
     return tuple(
         name
         for name, tool in list_tools(Door.CHAT).items()
-        if (writes or not tool.writes) and (strategy.use_memory or name != SEARCH)
+        if (writes or not tool.writes) and (strategy.use_memory or name not in RECALLING)
     )
 
 
@@ -117,7 +118,13 @@ class ToolRun:
     @property
     def context_id(self) -> str | None:
         """The shared context that it read, made or added to."""
-        return None if self.outcome is not Outcome.OK or self.name == SEARCH else str(self.result["id"])
+        return str(self.result["id"]) if self.outcome is Outcome.OK and "id" in self.result else None
+
+    @property
+    def message_ids(self) -> Sequence[str]:
+        """The messages of past conversations that it put into the prompt."""
+        found = self.result.get("results", ()) if self.name in RECALLING - {SEARCH} else ()
+        return [message["id"] for one in found for message in one.get("messages", [one])]
 
 
 class ToolRunner:

@@ -120,6 +120,15 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(ascii_size / _ASCII_CHARACTERS_PER_TOKEN + (size - ascii_size) / _OTHER_BYTES_PER_TOKEN)
 
 
+def cut_to_tokens(text: str, tokens: int) -> str:
+    """Return the longest beginning of a text that takes at most so many tokens."""
+    low, high = 0, len(text)
+    while low < high:  # estimates only grow with the text
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if estimate_tokens(text[:middle]) <= tokens else (low, middle - 1)
+    return text[:low]
+
+
 def json_text(value: Any) -> str:
     """The words of a JSON value in order, spaces between them, keys included: {"城市": ["北京"]} → "城市 北京".
 

@@ -41,6 +41,11 @@ def read_questions(text: str) -> str:
     return " ".join(part for part in map(str.strip, split_sentences(text)) if part.endswith(("?", "？")))
 
 
+def drop_questions(text: str) -> str:
+    """What somebody said without the questions in it: what is asked about is not known yet."""
+    return " ".join(part for part in map(str.strip, split_sentences(text)) if not part.endswith(("?", "？")))
+
+
 def is_said_by(text: str, *, said: str) -> bool:
     """Whether every content word and number of `text` is in `said`, too."""
     return not list_unsaid(text, said=said)

@@ -49,7 +49,7 @@ from apps.memory.judge.review import accept_memory, reject_memory
 from apps.memory.keyed import Action
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory
-from apps.memory.models import AtomicMemory, Category, LongTermMemory, Source
+from apps.memory.models import AtomicMemory, AtomicSource, Category, LongTermMemory, Source
 from apps.memory.serializers import EVENT_HELP, TIMESTAMP_HELP, AtomicMemorySerializer, LongTermMemorySerializer
 from apps.memory.validation import (
     MAX_CONTENT_CHARACTERS,
@@ -311,12 +311,15 @@ SAME = Problem(
 
 
 class AtomicMemoryFilter(MemoryFilter):
-    """Narrow the list by time, tags and session, too, and order it."""
+    """Narrow the list by time, tags, session and source, too, and order it."""
 
     since = TimeFilter(field_name="timestamp", lookup_expr="gte", label=SINCE)
     until = TimeFilter(field_name="timestamp", lookup_expr="lte", label=UNTIL)
     tags = django_filters.CharFilter(method="filter_tags", label="Comma-separated tags that a memory must all have.")
     session_id = django_filters.UUIDFilter(label="Only memories of this session.")
+    source = django_filters.ChoiceFilter(
+        choices=AtomicSource.choices, label="Only what the person said, or only what the assistant said."
+    )
     ordering = StableOrderingFilter(
         fields={"create_time": "created_at", "updated_at": "updated_at", "timestamp": "timestamp"}
     )

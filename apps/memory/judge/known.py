@@ -21,7 +21,7 @@ from apps.memory.changes.records import find_written_by_owner
 from apps.memory.judge.recorder import list_shown
 from apps.memory.judge.types import KnownMemory
 from apps.memory.kinds import ATOMIC
-from apps.memory.models import AtomicMemory, LongTermMemory, Status
+from apps.memory.models import AtomicMemory, AtomicSource, LongTermMemory, Status
 from apps.memory.recall.atomic import find_similar_memories
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.types import KindName
@@ -94,7 +94,16 @@ def _list_active(user: User) -> QuerySet[AtomicMemory]:
 
 def _read_atomic(rows: Iterable[AtomicMemory]) -> list[Lines]:
     return [
-        [KnownMemory(KindName.ATOMIC, row.id, row.content, said_at=row.timestamp, event=row.event_start)]
+        [
+            KnownMemory(
+                KindName.ATOMIC,
+                row.id,
+                row.content,
+                said_at=row.timestamp,
+                event=row.event_start,
+                by_assistant=row.source == AtomicSource.ASSISTANT,
+            )
+        ]
         for row in rows
     ]
 

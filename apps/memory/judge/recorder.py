@@ -27,7 +27,7 @@ from apps.memory.judge.types import (
 )
 from apps.memory.keyed import Action, Decision, Mode, apply_mode
 from apps.memory.kinds import ATOMIC, join_contents
-from apps.memory.models import AtomicMemory, Change, LongTermMemory, Source, Status
+from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Source, Status
 from apps.memory.types import KindName
 from apps.memory.validation import MAX_TAG_CHARACTERS, MAX_TAGS, STATED_CONFIDENCE, Proposal, find_event_problem
 from apps.memory.writer import Writer
@@ -163,6 +163,7 @@ class AtomicRecorder:
             message_id=row.message_id,
             tags=list(row.tags),
             timestamp=row.timestamp,
+            source=row.source,
             left_of=row,
         )
         ATOMIC.assign(memory, {"content": left})
@@ -213,6 +214,7 @@ class AtomicRecorder:
             message_id=statement.source.message_id,
             tags=_clean_tags(statement.tags),
             timestamp=statement.source.said_at,
+            source=AtomicSource.ASSISTANT if statement.by_assistant else AtomicSource.USER_STATED,
             event_start=statement.event_start if is_event else None,
             event_end=statement.event_end if is_event else None,
             status=status,

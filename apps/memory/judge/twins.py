@@ -24,7 +24,7 @@ from apps.core.text.text_cache import cache_texts
 from apps.memory.changes.records import find_written_by_owner, get_author
 from apps.memory.keyed import list_items, list_leaves, list_same_keys
 from apps.memory.kinds import ATOMIC
-from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
+from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Status
 from apps.memory.writer import Writer
 
 # Of the one sentence that an entry comes from: "I moved to Leeds last year" says no more than ``home: Leeds``.
@@ -111,7 +111,8 @@ def _list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]
         holds |= Q(normalized_content__contains=form)
     if not holds:
         return []
-    rows = list(ATOMIC.active(user).filter(holds).order_by("create_time", "id"))
+    # What the assistant said stays what it said, whatever becomes of the value (A6).
+    rows = list(ATOMIC.active(user).filter(holds, source=AtomicSource.USER_STATED).order_by("create_time", "id"))
     if not rows or get_author(user).origin in (Change.Origin.API, Change.Origin.PANEL):
         return rows
     by_hand = find_written_by_owner(user, [row.id for row in rows])  # nobody but their owner ends such unseen

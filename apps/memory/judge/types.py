@@ -53,7 +53,7 @@ class KnownMemory(Target):
 
     `text`: the content of an atomic memory, ``key: value`` of a long-term one. A list stands as one known memory for
     each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, if known.
-    `by_owner`: its owner wrote or edited it by hand.
+    `by_owner`: its owner wrote or edited it by hand. `by_assistant`: it tells the assistant's words (A6).
     """
 
     number: int = 0
@@ -61,6 +61,7 @@ class KnownMemory(Target):
     said_at: datetime | None = None
     event: datetime | None = None
     by_owner: bool = False
+    by_assistant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was said and where: a message of the person, `text` as they wrote it, at `said_at`.
+    """What was said and where: a message, `text` as it was written, at `said_at`.
 
     `message_id` is None once the message has been deleted.
     """
@@ -97,7 +98,7 @@ class JudgedStatement:
     """A statement to be remembered, with the verdict on it. `grounded`: it rests on what was said.
 
     `confirmed`: a second look did not deny that it ends its targets. `number`: by which later statements of the same
-    answer name it; `revises`: those that this one takes back or corrects.
+    answer name it; `revises`: those that this one takes back or corrects. `by_assistant`: the assistant said it (A6).
     """
 
     content: str
@@ -110,6 +111,7 @@ class JudgedStatement:
     confirmed: bool = True
     number: int = 0
     revises: tuple[int, ...] = ()
+    by_assistant: bool = False
 
     @property
     def text(self) -> str:

@@ -67,9 +67,15 @@ def record_verdicts(
     after it was said (L6), what was rejected or waits, and what this very message has left already. `max_length`: of a
     content in characters. Every statement and every operation is one change, undone as one, across both kinds.
     """
+    own = {memory.number for memory in known if not memory.by_assistant}
     numbers = {memory.number for memory in known}
-    stated = [_sanitize(statement, numbers) for statement in _clean(statements, max_length=max_length)]
-    asked = [replace(operation, targets=_keep_shown(operation.targets, numbers)) for operation in operations]
+    stated = _clean(statements, max_length=max_length)
+    theirs = {one.number for one in stated if one.by_assistant}
+    stated = [_sanitize(one, _list_open(one, own, numbers), theirs=theirs) for one in stated]
+    asked = [
+        replace(one, targets=_keep_shown(one.targets, own if one.operation is Operation.ADD else numbers))
+        for one in operations
+    ]
     asked = [operation for operation in asked if operation.targets and _has_text(operation)]
     if not (stated or asked):
         return []
@@ -116,8 +122,24 @@ def _clean(statements: Sequence[JudgedStatement], *, max_length: int) -> list[Ju
     return [statement for statement in cleaned if statement.content]
 
 
-def _sanitize(statement: JudgedStatement, numbers: Collection[int]) -> JudgedStatement:
-    """Return a statement with what its verdict can know; without a target that was shown it is new."""
+def _list_open(statement: JudgedStatement, own: Collection[int], numbers: Collection[int]) -> Collection[int]:
+    """Return the memories that a verdict may name: `own` are those of the person's words, `numbers` all.
+
+    What the assistant says does nothing to what the person said (A6). The person may end what the assistant said, but
+    their words are not joined to it.
+    """
+    if statement.by_assistant:
+        return set(numbers) - set(own)
+    return numbers if statement.ends else own
+
+
+def _sanitize(statement: JudgedStatement, numbers: Collection[int], *, theirs: Collection[int]) -> JudgedStatement:
+    """Return a statement with what its verdict can know; without a target that was shown it is new.
+
+    `theirs`: the statements of the same answer that tell the assistant's words.
+    """
+    if statement.by_assistant:
+        statement = replace(statement, revises=_keep_shown(statement.revises, theirs))
     verdict, targets = statement.verdict, _keep_shown(statement.targets, numbers)
     if verdict.relation is Relation.NEW or not targets:
         return replace(statement, verdict=Verdict(confidence=verdict.confidence))

@@ -21,6 +21,8 @@ DECLARE
     owner CONSTANT bigint := (filter ->> 'user_id')::bigint;
     chat CONSTANT uuid := (filter ->> 'chat_id')::uuid;
     kind CONSTANT text := filter ->> 'message_type';
+    since CONSTANT timestamptz := filter ->> 'since';
+    until CONSTANT timestamptz := filter ->> 'until';
     farthest CONSTANT double precision := 1 - (filter ->> 'threshold')::double precision;
     unknown text;
     compared bigint;
@@ -31,7 +33,7 @@ DECLARE
     messages integer;
 BEGIN
     SELECT string_agg(key, ', ') INTO unknown FROM jsonb_object_keys(filter) AS key
-    WHERE key NOT IN ('user_id', 'chat_id', 'message_type', 'threshold', 'model');
+    WHERE key NOT IN ('user_id', 'chat_id', 'message_type', 'threshold', 'model', 'since', 'until');
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'match_conversations: there is no filter %', unknown USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -49,6 +51,7 @@ BEGIN
         SELECT FROM conversation_embeddings AS entry
         WHERE entry.user_id = owner AND entry.model_id = compared
             AND (chat IS NULL OR entry.chat_id = chat) AND (kind IS NULL OR entry.message_type = kind)
+            AND (since IS NULL OR entry.created_at >= since) AND (until IS NULL OR entry.created_at <= until)
         LIMIT exact_rows + 1
     ) AS counted;
 
@@ -69,6 +72,7 @@ BEGIN
                 FROM conversation_embeddings AS entry
                 WHERE entry.user_id = owner AND entry.model_id = compared
                     AND (chat IS NULL OR entry.chat_id = chat) AND (kind IS NULL OR entry.message_type = kind)
+                    AND (since IS NULL OR entry.created_at >= since) AND (until IS NULL OR entry.created_at <= until)
             ) AS near
             WHERE farthest IS NULL OR near.distance <= farthest
             ORDER BY near.message_id, near.distance, near.id
@@ -84,6 +88,7 @@ BEGIN
             SELECT entry.id, entry.message_id FROM conversation_embeddings AS entry
             WHERE entry.user_id = owner AND entry.model_id = compared AND entry.in_index
                 AND (chat IS NULL OR entry.chat_id = chat) AND (kind IS NULL OR entry.message_type = kind)
+                AND (since IS NULL OR entry.created_at >= since) AND (until IS NULL OR entry.created_at <= until)
             ORDER BY entry.embedding::halfvec(1536) <=> query_embedding::halfvec(1536)
             LIMIT fetched
         ) AS near;

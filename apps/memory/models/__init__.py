@@ -11,6 +11,7 @@ from apps.memory.models.history import Change
 from apps.memory.models.memories import (
     SEARCH_FIELDS,
     AtomicMemory,
+    AtomicSource,
     Category,
     ForgottenKey,
     LongTermMemory,
@@ -25,6 +26,7 @@ __all__ = [
     "SEARCH_FIELDS",
     "AtomicEmbedding",
     "AtomicMemory",
+    "AtomicSource",
     "Category",
     "Change",
     "ContextEntry",

@@ -31,6 +31,13 @@ class Source(models.TextChoices):
     SYSTEM = "system", _("system")
 
 
+class AtomicSource(models.TextChoices):
+    """Whose words an atomic memory tells: the person's, or the assistant's (A6)."""
+
+    USER_STATED = Source.USER_STATED.value, Source.USER_STATED.label
+    ASSISTANT = "assistant", _("assistant")
+
+
 class Status(models.TextChoices):
     ACTIVE = "active", _("active")
     PENDING = "pending", _("pending")
@@ -184,6 +191,9 @@ class AtomicMemory(Memory):
         related_name="atomic_memories",
     )
     content = models.TextField(_("content"))
+    source = models.CharField(
+        _("source"), max_length=11, choices=AtomicSource.choices, default=AtomicSource.USER_STATED, editable=False
+    )
     tags = ArrayField(models.CharField(max_length=50), verbose_name=_("tags"), default=list, blank=True)
     timestamp = models.DateTimeField(_("timestamp"), default=timezone.now)
     event_start = models.DateTimeField(_("event start"), null=True, blank=True)
@@ -215,6 +225,7 @@ class AtomicMemory(Memory):
         ]
         indexes = [
             models.Index(fields=["user", "status", "-create_time", "-id"], name="atomic_memory_list"),
+            models.Index(fields=["user", "status", "source"], name="atomic_memory_kinds"),
             models.Index(
                 fields=["user"],
                 include=["term_count", "muted"],

@@ -16,6 +16,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import MemorySettings
 from apps.core.text.clean import readable_text
+from apps.core.times import ANY_TIME, TimeRange
 from apps.memory.recall.atomic import rank_atomic_memories, read_ranked, retrieve_atomic_memories
 from apps.memory.recall.features import NO_SAMPLE
 from apps.memory.recall.long_term import HasTopic, retrieve_relevant_memories
@@ -116,18 +117,6 @@ def recall_memories(
 
 
 @dataclass(frozen=True, slots=True)
-class TimeRange:
-    """From when to when, both included; None leaves that end open."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def holds(self, time: datetime) -> bool:
-        """Whether the time is within the range."""
-        return (self.since is None or self.since <= time) and (self.until is None or time <= self.until)
-
-
-@dataclass(frozen=True, slots=True)
 class FoundMemory:
     """A memory of either kind that a search found. `time`: of its turn, or when a long-term one was last changed."""
 
@@ -154,7 +143,7 @@ def get_relevant_memories(*, user: User, query: str, top_n: int | None = None) -
     )
 
 
-def search_memories(*, user: User, keyword: str, time_range: TimeRange = TimeRange()) -> list[FoundMemory]:
+def search_memories(*, user: User, keyword: str, time_range: TimeRange = ANY_TIME) -> list[FoundMemory]:
     """The user's active memories of both kinds that `keyword` finds within `time_range` (T1).
 
     As many of each kind as a turn gets, best first and by turns, as the scores of the two have different scales. Counts

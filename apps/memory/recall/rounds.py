@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.accounts.models import User
-from apps.core.db import fetch_prepared
+from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.search import SearchTerms, cut_excerpt, parse_question
 from apps.core.text.sentences import cut_client_blocks
 from apps.memory.recall.atomic import find_threshold, load_weights
@@ -128,15 +128,31 @@ FROM conversation AS message
 JOIN chat_session AS session ON session.id = message.session_id
 LEFT JOIN conversation AS reply ON reply.reply_to_id = message.id AND reply.status = 'complete'
 WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role = 'user'
-  AND message.status = 'complete' AND message.recallable AND NOT session.temporary
+  AND message.status = 'complete' AND message.recallable AND coalesce(reply.recallable, TRUE) AND NOT session.temporary
   AND NOT EXISTS (
       SELECT FROM atomic_memory AS memory
-      WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
+      WHERE memory.message_id IN (message.id, reply.id)
+        AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
   )
   AND NOT EXISTS (
       SELECT FROM long_term_memory AS memory
       WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
   )
+"""
+
+
+# Of what a model looks for itself, too, nothing is told that was forgotten, or from which a muted memory came.
+_WITHHELD = """
+SELECT message.id
+FROM conversation AS message
+LEFT JOIN conversation AS asked ON asked.id = message.reply_to_id
+WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND (
+    NOT message.recallable OR NOT coalesce(asked.recallable, TRUE)
+    OR EXISTS (SELECT FROM atomic_memory AS memory WHERE memory.muted
+               AND memory.message_id IN (message.id, message.reply_to_id))
+    OR EXISTS (SELECT FROM long_term_memory AS memory WHERE memory.muted
+               AND memory.message_id IN (message.id, message.reply_to_id))
+)
 """
 
 
@@ -227,6 +243,13 @@ def recall_rounds(
         if one.evidence >= threshold and one.hit.round_id not in known:
             best.setdefault(one.hit.round_id, one)
     return _read(user, list(best.values())[: limit * SPARES * 2])[: limit * SPARES]
+
+
+def find_withheld(user: User, message_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Return those of the messages that no model is told (L6, L10), replies to such messages included. One query."""
+    if not message_ids:
+        return set()
+    return {message_id for (message_id,) in fetch_rows(_WITHHELD, {"user": user.pk, "ids": list(message_ids)})}
 
 
 def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:

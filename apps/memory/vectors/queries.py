@@ -19,11 +19,13 @@ import structlog
 from django.db import connection
 
 from apps.accounts.models import User
+from apps.conversations.search import READABLE
 from apps.core.db import fetch_rows, release_connections
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder, Vector
 from apps.core.text.text_cache import register_cache
+from apps.core.times import ANY_TIME, TimeRange
 from apps.memory.vectors.embedders import ModelInUse, embed_whole, find_active_model, to_sql
 
 DEADLINE_SECONDS = 0.3
@@ -213,21 +215,21 @@ FROM match_conversations(%s::vector, %s, %s::jsonb)
 """
 
 # Of the nearest, those that people can open: not summaries, nor what was edited away, nor what is temporary.
-SIMILAR = """
+SIMILAR = f"""
 SELECT message.id, message.session_id, message.role, near.content, message.create_time, near.similarity
 FROM match_conversations(
     %(vector)s::vector, %(count)s, jsonb_build_object(
         'user_id', %(user)s, 'threshold', %(threshold)s::double precision,
-        'model', (SELECT name FROM embedding_model WHERE id = %(model)s AND state = 'active')
+        'model', (SELECT name FROM embedding_model WHERE id = %(model)s AND state = 'active'),
+        'since', %(since)s::timestamptz, 'until', %(until)s::timestamptz
     )
 ) AS near
 JOIN conversation_embeddings AS entry ON entry.id = near.id
 JOIN conversation AS message ON message.id = entry.message_id
-JOIN chat_session AS session ON session.id = message.session_id
-WHERE message.role IN ('user', 'assistant') AND message.status <> 'replaced' AND NOT session.temporary
+WHERE {READABLE}
 ORDER BY near.similarity DESC, near.id
 LIMIT %(limit)s
-"""
+"""  # noqa: S608 - our own names
 SPARE = 2  # how many times as many are compared, as some of them are left out
 
 
@@ -265,9 +267,9 @@ def search_conversations(
 
 
 def find_similar_messages(
-    *, user: User, embedding: QueryEmbedding, threshold: float, limit: int
+    *, user: User, embedding: QueryEmbedding, threshold: float, limit: int, within: TimeRange = ANY_TIME
 ) -> list[ConversationMatch]:
-    """Return the user's messages nearest to a query that is embedded already, most similar first.
+    """Return the user's messages `within` nearest to a query that is embedded already, most similar first.
 
     Of what they and the assistant said and can still be read, archived sessions included. None where another model has
     become the active one since.
@@ -279,6 +281,8 @@ def find_similar_messages(
         "model": embedding.model_id,
         "count": SPARE * limit,
         "limit": limit,
+        "since": within.since,
+        "until": within.until,
     }
     active = find_active_model()
     if active is None or active.id != embedding.model_id:

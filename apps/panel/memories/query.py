@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 
 from apps.core.text.clean import clean_text
-from apps.memory.models import Category, Source, Status
+from apps.memory.models import AtomicSource, Category, Source, Status
 from apps.panel.memories.kinds import BOTH, KINDS, MemoryKind, list_choices, list_sorts
 from apps.panel.texts import read_id, read_number
 
@@ -26,7 +26,15 @@ MAX_TAG_CHARACTERS = 50
 # How old what is shown may be, by days.
 AGES = {"1": timedelta(days=1), "7": timedelta(days=7), "30": timedelta(days=30), "365": timedelta(days=365)}
 
-CHOICES: Mapping[str, type[Any]] = {"status": Status, "category": Category, "source": Source}
+
+class AnySource:
+    """The sources of both kinds, which have the first in common."""
+
+    choices = tuple(dict((*Source.choices, *AtomicSource.choices)).items())
+    values = tuple(value for value, _label in choices)
+
+
+CHOICES: Mapping[str, type[Any]] = {"status": Status, "category": Category, "source": AnySource}
 
 
 @dataclass(frozen=True, slots=True)

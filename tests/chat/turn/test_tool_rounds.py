@@ -30,8 +30,9 @@ pytestmark = pytest.mark.long_except(
 )
 
 SEARCH, CREATE, FETCH, UPDATE = "search_memories", "createContext", "fetchContext", "updateContext"
-ALL = [SEARCH, CREATE, FETCH, UPDATE]
-READING = [SEARCH, FETCH]
+CONVERSATIONS = ["search_conversations", "read_conversation"]
+ALL = [SEARCH, *CONVERSATIONS, CREATE, FETCH, UPDATE]
+READING = [SEARCH, *CONVERSATIONS, FETCH]
 MESSAGE = "Should I order the paella?"
 FORMS = [("json_schema", True), ("json_schema", True)]
 
@@ -112,6 +113,7 @@ def test_the_model_searches_and_answers_with_what_it_found(alice: ApiClient, mod
         "keyword": None,
         "time_range": {"since": "2020-01-01", "until": "2100-01-01"},
         "memories": [{"id": str(memory.id), "kind": "long_term", "text": "allergy: shrimp"}],
+        "message_ids": [],
         "context_id": None,
         "left_out": 0,
     }

@@ -110,6 +110,7 @@ def test_no_remembered_text_is_kept():
         "since": "2026-01-01",
         "until": None,
         "memories": [{"id": "a", "kind": "long_term"}, {"id": "b", "kind": "atomic"}],
+        "message_ids": [],
         "context_id": None,
         "left_out": 0,
         "ms": 1.5,

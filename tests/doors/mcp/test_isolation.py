@@ -57,6 +57,7 @@ Refused = Callable[[McpCaller, Person], str]
 # What has no ID: it returns what is the caller's.
 READS: dict[str, Callable[[McpCaller], Any]] = {
     "search_memories": lambda caller: caller.call("search_memories", keyword=" ".join(WORDS.values())),
+    "search_conversations": lambda caller: caller.call("search_conversations", query="violet sunflower orchid dahlia"),
     "get_profile": lambda caller: caller.call("get_profile"),
     "list_session_summaries": lambda caller: caller.call("list_session_summaries"),
 }
@@ -66,6 +67,7 @@ REFUSED: dict[str, Refused] = {
     "update_memory": lambda caller, of: caller.fail("update_memory", id=of.world.atomic, content="taken over"),
     "delete_memory": lambda caller, of: caller.fail("delete_memory", id=of.world.atomic, copies=True),
     "mute_memory": lambda caller, of: caller.fail("mute_memory", id=of.world.pending),
+    "read_conversation": lambda caller, of: caller.fail("read_conversation", session_id=of.world.session),
     "fetchContext": lambda caller, of: caller.fail("fetchContext", id=of.world.context),
     "updateContext": lambda caller, of: caller.fail("updateContext", id=of.world.context, text="taken over"),
 }
@@ -109,7 +111,7 @@ def test_nobody_reads_or_changes_what_is_somebody_elses(people: list[Person]) ->
             if other is person:
                 continue
             for name, refused in REFUSED.items():
-                kind = "context" if name.endswith("Context") else "memory"
+                kind = "context" if name.endswith("Context") else "session" if "conversation" in name else "memory"
                 assert refused(person.caller, other) == f"This {kind} does not exist."
             for memory in (*other.memories, other.world.pending, other.world.pending_atomic):
                 error = person.caller.send("resources/read", {"uri": f"jiyi://memories/{memory}"}).json()["error"]

@@ -52,8 +52,8 @@ def agent(mei: User) -> McpCaller:
 def test_every_tool_is_described_for_a_model_and_a_client(caller: McpCaller) -> None:
     tools = {tool["name"]: tool for tool in caller.ask("tools/list")["tools"]}
     assert list(tools) == [
-        "search_memories", "add_memory", "update_memory", "delete_memory", "mute_memory", "get_profile",
-        "list_session_summaries", "createContext", "fetchContext", "updateContext",
+        "search_memories", "search_conversations", "read_conversation", "add_memory", "update_memory", "delete_memory",
+        "mute_memory", "get_profile", "list_session_summaries", "createContext", "fetchContext", "updateContext",
     ]  # fmt: skip
     for tool in tools.values():
         assert tool["title"]
@@ -65,7 +65,8 @@ def test_every_tool_is_described_for_a_model_and_a_client(caller: McpCaller) -> 
         assert tool["inputSchema"]["additionalProperties"] is False
         assert all(argument["description"] for argument in tool["inputSchema"]["properties"].values())
     hints = {name: tool["annotations"] for name, tool in tools.items()}
-    readers = {"search_memories", "get_profile", "list_session_summaries", "fetchContext"}
+    conversations = {"search_conversations", "read_conversation"}
+    readers = {"search_memories", "get_profile", "list_session_summaries", "fetchContext", *conversations}
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == readers
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {"update_memory", "delete_memory"}
     assert {name for name, hint in hints.items() if not hint["idempotentHint"]} == {"createContext", "updateContext"}
@@ -80,6 +81,8 @@ def test_what_tools_return_is_as_their_schemas_say(agent: McpCaller, mei: User) 
     context = agent.call("createContext", title="Deposit", content="Paid in May.")["id"]
     calls: dict[str, dict[str, Any]] = {
         "search_memories": {"keyword": "hikes", "time_range": {"since": "2020-01-01"}},
+        "search_conversations": {"query": "hikes", "until": "2090-01-01"},
+        "read_conversation": {"session_id": str(session.id)},
         "add_memory": {"content": "York", "key": "home town", "category": "fact"},
         "update_memory": {"id": atomic, "content": "Mei hikes on Saturdays."},
         "mute_memory": {"id": atomic},

@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 Category = Literal["preference", "fact", "pattern"]
 Source = Literal["user_stated", "inferred", "system"]
+AtomicSource = Literal["user_stated", "assistant"]
 MemoryStatus = Literal["active", "pending", "rejected", "superseded", "evicted"]
 Mode = Literal["replace", "add", "remove"]
 MemoryKind = Literal["long_term", "atomic"]
@@ -242,7 +243,8 @@ class SearchedTimes:
 class ToolCall:
     """A tool that the model called before it replied (T1, X2); `name` is None for one that does not exist.
 
-    `keyword` is None unless it consists of words of the message. `context_id`: of a shared context.
+    `keyword` is None unless it consists of words of the message. `message_ids`: of past conversations. `context_id`:
+    of a shared context.
     """
 
     name: str | None
@@ -250,6 +252,7 @@ class ToolCall:
     keyword: str | None
     time_range: SearchedTimes | None
     memories: list[FoundMemory]
+    message_ids: list[str]
     context_id: str | None
     left_out: int
     duration_ms: float
@@ -423,6 +426,7 @@ class AtomicMemory:
     session_id: str | None
     message_id: str | None
     content: str
+    source: AtomicSource
     tags: list[str]
     timestamp: datetime
     event_start: datetime | None

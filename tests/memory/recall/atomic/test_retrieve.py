@@ -10,10 +10,11 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.conversations.sessions import create_session
+from apps.core.times import TimeRange
 from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.recall.atomic import find_similar_memories, retrieve_atomic_memories
-from apps.memory.recall.both import TimeRange, get_relevant_memories, search_memories
+from apps.memory.recall.both import get_relevant_memories, search_memories
 from apps.memory.types import AtomicDraft, ScoredAtomicMemory
 from apps.memory.vectors.queries import QueryEmbedding, embed_query
 from tests.memory.recall.atomic.conftest import NOW, Remember, asked

@@ -85,10 +85,19 @@ class Sessions(Resource[Transport]):
 
     @call
     def search(
-        self, q: str, *, mode: Literal["all", "words", "meaning"] | None = None, limit: int | None = None
+        self,
+        q: str,
+        *,
+        mode: Literal["all", "words", "meaning"] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
     ) -> Request[builtins.list[FoundSession]]:
-        """Search titles and messages of all sessions, by words and by meaning, best first."""
-        query = {"q": q, "mode": mode, "limit": limit}
+        """Search titles and messages of all sessions, by words and by meaning, best first.
+
+        `since`, `until`: when it was said.
+        """
+        query = {"q": q, "mode": mode, "since": since, "until": until, "limit": limit}
         return get("/chat/search", ListOf(FoundSession), query=query)
 
     @call
@@ -138,10 +147,10 @@ class Sessions(Resource[Transport]):
 
     @call
     def messages(
-        self, session_id: str, *, limit: int | None = None, offset: int | None = None
+        self, session_id: str, *, around: str | None = None, limit: int | None = None, offset: int | None = None
     ) -> Request[Page[Message]]:
-        """Return a page of the messages of a session, oldest first."""
-        query = {"limit": limit, "offset": offset}
+        """Return a page of the messages of a session, oldest first. `around`: a message that is in its middle."""
+        query = {"around": around, "limit": limit, "offset": offset}
         return get("/chat/sessions/{session_id}/messages", PageOf(Message), query=query, session_id=session_id)
 
     iterate_messages = all_pages(messages)

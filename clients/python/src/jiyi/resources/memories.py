@@ -26,6 +26,7 @@ from jiyi._requests import (
 )
 from jiyi.types import (
     AtomicMemory,
+    AtomicSource,
     BatchDeleted,
     Category,
     Change,
@@ -228,13 +229,14 @@ class AtomicMemories(Resource[Transport]):
         as_of: Time | date | None = None,
         tags: Sequence[str] | None = None,
         session_id: str | None = None,
+        source: AtomicSource | None = None,
         since: Time | None = None,
         until: Time | None = None,
         ordering: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> Request[Page[AtomicMemory]]:
-        """Return a page of the memories, newest first. `tags`: those that have all of them.
+        """Return a page of the memories, newest first. `tags`: those that have all of them. `source`: whose words.
 
         `as_of`: what was known then; a date is its end in the person's time zone.
         """
@@ -245,6 +247,7 @@ class AtomicMemories(Resource[Transport]):
             "as_of": as_of,
             "tags": tags,
             "session_id": session_id,
+            "source": source,
             "since": since,
             "until": until,
             "ordering": ordering,
