@@ -123,6 +123,7 @@ def make_request(
             PromptMessage("user", "\n\n".join(blocks)),
         ),
         response_format=get_extraction_format(),
+        job="extraction",
     )
 
 
