@@ -33,7 +33,7 @@ TAGS = {
     "Import and export": "Take memories along, and bring them in.",
     "OpenAI-compatible": "For clients of OpenAI's API: change the base URL to `/v1` of this site, and the key to an "
     "API token. Errors have OpenAI's shape.",
-    "Account": "Settings, and the export and erasure of everything about a person.",
+    "Account": "Settings, what models cost, and the export and erasure of everything about a person.",
 }
 
 ENUM_NAMES = {
@@ -50,6 +50,7 @@ ENUM_NAMES = {
     "Role": "apps.conversations.models.Role",
     "SpeakerRole": ["user", "assistant"],
     "FoundBy": ["words", "meaning"],
+    "ModelJob": "apps.costs.models.ModelCall.Job",
     "CommandKind": ["remember", "forget"],
     "CommandStatus": ["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"],
     "ToolOutcome": ["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"],

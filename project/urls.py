@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("apps.chat.page")),
     path("chat/", include("apps.chat.urls")),
     path("memory/", include("apps.memory.urls")),
+    path("memory/", include("apps.costs.urls")),
     path("", include("apps.accounts.urls")),
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),

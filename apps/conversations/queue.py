@@ -20,8 +20,9 @@ import queue
 import random
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache, partial
@@ -37,13 +38,14 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.conversations.models import Message, Work
 from apps.core.tracing import get_traceparent
+from apps.costs.ledger import Owner
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedWork:
     """A claimed row. `data_epoch` is its owner's at that time: work on what was erased meanwhile is not taken (R3).
 
-    `trace`: the span that left it, "" where nothing is traced.
+    `trace`: the span that left it, "" where nothing is traced. `characters`: of its message.
     """
 
     id: int
@@ -53,6 +55,7 @@ class ClaimedWork:
     message_id: uuid.UUID
     recorded: bool
     trace: str = ""
+    characters: int = field(default=0, compare=False)
 
 
 # Messages of a session that share one extraction call, at most, and their characters: a prompt has to hold them.
@@ -82,6 +85,14 @@ class Claim:
     def message_ids(self) -> list[uuid.UUID]:
         """The messages it is about."""
         return [item.message_id for item in self.work]
+
+    @property
+    def owners(self) -> dict[Owner, int]:
+        """Whose work it is, as the ledger of calls has them, with the characters of their messages."""
+        owners: Counter[Owner] = Counter()
+        for item in self.work:
+            owners[item.user_id, item.data_epoch] += item.characters
+        return owners
 
     @property
     def recorded(self) -> bool:
@@ -178,7 +189,10 @@ MAX_POSTPONEMENTS = 80
 LONGEST_PAUSE = timedelta(hours=1)
 # The error of work whose workers were killed each time.
 WORKER_LOST = "worker_lost"
-_CLAIMABLE = "state = 'due' AND due_at <= %(now)s AND (lease_until IS NULL OR lease_until < %(now)s)"
+_CLAIMABLE = (
+    "state = 'due' AND due_at <= %(now)s AND (lease_until IS NULL OR lease_until < %(now)s)"
+    " AND user_id <> ALL(%(paused)s::bigint[])"
+)
 # Not by the index of what is due, which PostgreSQL would take while its statistics are older than an import.
 _CLAIMABLE_IN_SESSION = _CLAIMABLE.replace("state = 'due'", "state <> 'failed'")
 _ORDER = "place, due_at, id"
@@ -241,7 +255,7 @@ UPDATE work SET claim = %(token)s, worker = %(worker)s, lease_until = %(lease_un
 FROM chosen, accounts_user AS owner
 WHERE work.id = chosen.id AND owner.id = work.user_id
 RETURNING work.id, work.user_id, owner.data_epoch, work.session_id, work.message_id, work.recorded,
-          work.trace
+          work.trace, COALESCE((SELECT length(content) FROM conversation WHERE id = work.message_id), 0)
 """
 
 # Locked in the order in which deletion locks (an account, then its sessions), so that neither waits for the other in a
@@ -314,14 +328,22 @@ def release_work(*, user: User, kind: str, now: datetime) -> None:
 
 
 def claim_work(
-    *, kind: str, token: str, worker: str = "", now: datetime, lease: timedelta, limit: int
+    *,
+    kind: str,
+    token: str,
+    worker: str = "",
+    now: datetime,
+    lease: timedelta,
+    limit: int,
+    paused: Collection[int] = (),
 ) -> list[ClaimedWork]:
     """Claim up to `limit` due rows of one kind, from any users, for the run that `token` names, in their order.
 
     `worker` is the name of the worker that the run is in. A row that came to nothing before (`ALONE_FROM_ATTEMPTS`) is
-    claimed alone.
+    claimed alone. Work of those whose IDs are `paused` stays where it is.
     """
-    return _claim(CLAIM, kind=kind, token=token, worker=worker, now=now, lease=lease, limit=limit)
+    values = {"kind": kind, "token": token, "worker": worker, "limit": limit, "paused": list(paused)}
+    return _claim(CLAIM, now=now, lease=lease, **values)
 
 
 @transaction.atomic
@@ -334,17 +356,19 @@ def claim_session_work(
     lease: timedelta,
     limit: int,
     max_characters: int | None,
+    paused: Collection[int] = (),
 ) -> list[ClaimedWork]:
     """Claim the due rows of one session, in the order in which they were left, for the run that `token` names.
 
     `worker` is the name of the worker that the run is in. The session is that of the row that comes first, of those of
     which no run holds a row of this kind; what was said in turns is not claimed together with what was recorded. At
     most `limit` rows, whose messages have at most `max_characters` together unless one alone has more. A row that came
-    to nothing before is claimed alone.
+    to nothing before is claimed alone. Work of those whose IDs are `paused` stays where it is.
     """
     with connection.cursor() as cursor:
         cursor.execute(LOCK_CLAIMS, {"kind": kind})
     values = {"kind": kind, "token": token, "worker": worker, "limit": limit, "characters": max_characters}
+    values["paused"] = list(paused)
     return _claim(CLAIM_SESSION, now=now, lease=lease, **values)
 
 

@@ -22,8 +22,10 @@ from apps.conversations.sessions import get_message, lock_session, make_title
 from apps.conversations.types import Line, OpenRound, Round, SaidRound, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
+from apps.core.llm.metering import ModelCall
 from apps.core.text.sentences import cut_client_blocks
 from apps.core.tracing import get_traceparent
+from apps.costs.ledger import INSERT_CALLS, list_values
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
 # the session's row lock, which orders concurrent messages, is held for the shortest time possible.
@@ -66,9 +68,9 @@ SELECT said.position, opened.temporary, opened.model, (SELECT data_epoch FROM ac
 FROM said, opened
 """
 
-CLOSE_ROUND = """
+CLOSE_ROUND = f"""
 WITH owner AS (
-    SELECT id FROM accounts_user WHERE id = %(user)s AND data_epoch = %(epoch)s FOR KEY SHARE
+    SELECT id, service_id FROM accounts_user WHERE id = %(user)s AND data_epoch = %(epoch)s FOR KEY SHARE
 ), kept AS (
     SELECT id FROM chat_session WHERE id = %(session)s AND user_id = (SELECT id FROM owner) FOR KEY SHARE
 ), answered AS (
@@ -91,9 +93,11 @@ WITH owner AS (
            '', %(now)s, %(trace)s
     FROM replied, unnest(%(work_kinds)s::text[], %(work_messages)s::uuid[]) AS todo(kind, message_id)
     ON CONFLICT DO NOTHING
+), recorded AS (
+    {INSERT_CALLS} WHERE EXISTS (SELECT FROM replied)
 )
 SELECT count(*) FROM replied
-"""
+"""  # noqa: S608 - no value is put into it
 
 
 class AlreadySent(Conflict):
@@ -215,12 +219,14 @@ def close_round(
     recorded: bool = False,
     reply_id: uuid.UUID | None = None,
     stopped: bool = False,
+    calls: Sequence[ModelCall] = (),
 ) -> Message:
     """Store the reply in its reserved place, mark the user's message answered, and leave the work that is to be done.
 
     `remembers`: whether the round may become memory; what is said in a temporary session (C7) leaves no work at all.
     `recorded`: no turn has read it, so that its long-term memories come from the background work, too (T3).
-    `reply_id`: the reply's ID, a new one if None. `stopped`: the person stopped it. A reply that comes after its lease
+    `reply_id`: the reply's ID, a new one if None. `stopped`: the person stopped it. `calls`: what was asked of models
+    for it, which the ledger gets in the same statement (Q1). A reply that comes after its lease
     ran out is as good as any, as long as no other run has taken the message up.
     Raises `Conflict` when one has, when the message was deleted, or when its owner had everything erased (R3).
     """
@@ -259,6 +265,7 @@ def close_round(
         "work_kinds": [kind for kind, _message in todo],
         "work_messages": [message_id for _kind, message_id in todo],
         "trace": get_traceparent(),
+        **list_values(calls, {opened.user_id: 1}),
     }
     with connection.cursor() as cursor:
         cursor.execute(CLOSE_ROUND, values)

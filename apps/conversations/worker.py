@@ -37,8 +37,12 @@ from apps.conversations.queue import (
 )
 from apps.core.db import disconnect, release_connections
 from apps.core.errors import JiyiError, ModelUnavailable
+from apps.core.llm.client import get_embedder_name, is_local
+from apps.core.llm.metering import collect_calls, get_calls
 from apps.core.outages import is_storage_full
 from apps.core.tracing import Span, get_traceparent, span
+from apps.costs.budgets import list_paused
+from apps.costs.ledger import record_calls, record_rest
 
 # Messages in one claim of embedding, and in one request to the model (V3).
 EMBEDDED_TOGETHER = 100
@@ -50,6 +54,11 @@ SUMMARIZED_TOGETHER = 1000
 
 def claim_batch(token: str, worker: str = "") -> Claim | None:
     """Claim messages to embed, from any users, for a run in the worker of that name; None when none are due."""
+    paused = list_paused(now=timezone.now())
+    if paused != [] and is_local(get_embedder_name()):
+        paused = []  # what is embedded in this process costs nothing
+    if paused is None:
+        return None
     work = claim_work(
         kind=Work.Kind.EMBED,
         token=token,
@@ -57,6 +66,7 @@ def claim_batch(token: str, worker: str = "") -> Claim | None:
         now=timezone.now(),
         lease=_get_lease(),
         limit=EMBEDDED_TOGETHER,
+        paused=paused,
     )
     return Claim(token=token, work=tuple(work)) if work else None
 
@@ -76,6 +86,9 @@ def claim_session(token: str, worker: str = "") -> SessionClaim | None:
 def _claim_session(
     kind: str, token: str, worker: str, *, limit: int, max_characters: int | None
 ) -> SessionClaim | None:
+    paused = list_paused(now=timezone.now())
+    if paused is None:
+        return None
     work = claim_session_work(
         kind=kind,
         token=token,
@@ -84,6 +97,7 @@ def _claim_session(
         lease=_get_lease(),
         limit=limit,
         max_characters=max_characters,
+        paused=paused,
     )
     return SessionClaim(token=token, work=tuple(work), user=User.objects.get(id=work[0].user_id)) if work else None
 
@@ -101,10 +115,14 @@ def finish(claim: Claim) -> Iterator[None]:
     an error in the block undoes it all, and the work is still to be done.
     """
     release_connections()  # the one held before a model call may have died meanwhile; the pool gives a living one
+    calls = get_calls()
     with transaction.atomic():
         if not take_work(work=claim.work, token=claim.token):
             raise ClaimLost
         yield
+        record_calls(calls, owners=claim.owners)
+    if claim.work:
+        calls.clear()
 
 
 def put_off(claim: Claim, *, error: str, blame: Blame) -> None:
@@ -154,7 +172,7 @@ def drain(
 
 def _do(job: Callable[[C], None], claim: C, *, kind: str) -> bool:
     """Do one piece; False when there is no sense in claiming more now, because the server is away."""
-    with _trace(claim, kind=kind) as current:
+    with _trace(claim, kind=kind) as current, collect_calls() as calls:
         try:
             job(claim)
         except ClaimLost:
@@ -168,6 +186,8 @@ def _do(job: Callable[[C], None], claim: C, *, kind: str) -> bool:
             logger.warning("work_failed", kind=kind, error=name, blame=str(blame), messages=messages)
             put_off(claim, error=name, blame=blame)
             return blame is not Blame.SERVER
+        finally:
+            record_rest(calls, owners=claim.owners)
     return True
 
 

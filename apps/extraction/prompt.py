@@ -134,6 +134,7 @@ def make_request(
             PromptMessage("user", "\n\n".join(blocks)),
         ),
         response_format=get_extraction_format(),
+        job="extraction",
     )
 
 

@@ -247,6 +247,7 @@ def _ask(said: Said, memory: KnownMemory) -> bool:
         messages=(PromptMessage("system", CONFIRM_INSTRUCTIONS), PromptMessage("user", "\n\n".join(blocks))),
         response_format=CONFIRM_FORMAT,
         max_tokens=CONFIRM_TOKENS,
+        job="extraction",
     )
     try:
         return ask_for_object(request).get("ends") is True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
@@ -11,6 +12,7 @@ from uuid import UUID
 from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, JSONField, Model, QuerySet, Sum, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left, TruncDate
+from django.utils import formats
 
 from apps.accounts.models import User
 from apps.chat.models import Turn
@@ -144,3 +146,58 @@ def read_texts(scope: Scope, ids: Collection[UUID]) -> Texts:
     atomic = scope.rows(AtomicMemory).filter(id__in=ids).values_list("id", Left("content", SHOWN_CHARACTERS))
     texts = {memory: (LONG_TERM, f"{key}: {show_value(value)}"[:SHOWN_CHARACTERS]) for memory, key, value in long_term}
     return texts | {memory: (ATOMIC, content) for memory, content in atomic}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart over `days`, "bar" (stacked) or "line", as django-unfold draws it. `link`: the list behind it.
+
+    ``series``: of each its name, its colour, or a CSS variable for it, and a number for each day. ``precision``: places
+    of the numbers beside it; None as they need.
+    """
+
+    kind: str
+    title: str
+    days: list[date]
+    series: Sequence[tuple[str, str, Sequence[float]]]
+    link: str
+    precision: int | None = 0
+
+    @property
+    def totals(self) -> list[tuple[str, float]]:
+        return [(label, round(sum(numbers), 4)) for label, _colour, numbers in self.series]
+
+    @property
+    def rows(self) -> list[tuple[date, list[float]]]:
+        """The days on which something was, newest first, with the number of each series."""
+        found = [(day, [numbers[place] for *_about, numbers in self.series]) for place, day in enumerate(self.days)]
+        return [row for row in reversed(found) if any(row[1])]
+
+    @property
+    def data(self) -> str:
+        datasets = [
+            {"label": label, "data": numbers, "backgroundColor": colour, "borderColor": colour, "maxBarThickness": 14}
+            for label, colour, numbers in self.series
+        ]
+        labels = [formats.date_format(day, "MONTH_DAY_FORMAT") for day in self.days]
+        return json.dumps({"labels": labels, "datasets": datasets})
+
+    @property
+    def options(self) -> str:
+        stacked = self.kind == "bar"
+        ticks: dict[str, Any] = {"color": "#8b949e", "maxTicksLimit": 5}
+        if self.precision is not None:
+            ticks["precision"] = self.precision
+        return json.dumps(
+            {
+                "animation": False,
+                "maintainAspectRatio": False,
+                "interaction": {"mode": "index", "intersect": False},
+                "elements": {"line": {"borderWidth": 2, "cubicInterpolationMode": "monotone"}, "point": {"radius": 0}},
+                "scales": {
+                    "x": {"stacked": stacked, "grid": {"display": False}, "ticks": {**ticks, "maxRotation": 0}},
+                    "y": {"stacked": stacked, "beginAtZero": True, "grid": {}, "ticks": ticks},
+                },
+                "plugins": {"legend": {"position": "bottom", "align": "start", "labels": {**ticks, "boxWidth": 10}}},
+            }
+        )

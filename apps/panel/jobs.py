@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.queue import WORKER_LOST, count_backlog, list_failed_ids, replay_failed
+from apps.costs.budgets import find_paused
 from apps.panel.owned import PartAdmin, sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.templatetags.panel import chip, link_conversation
@@ -125,9 +126,13 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The whole backlog: of each kind of work its label and how much is ``due``, ``claimed`` and ``failed``."""
+    """The whole backlog: of each kind of work its label and how much is ``due``, ``claimed`` and ``failed``.
+
+    ``paused``: what is said where it waits for a budget (Q2), or "".
+    """
 
     kinds: list[dict[str, Any]]
+    paused: str = ""
 
     @property
     def left(self) -> int:
@@ -140,12 +145,21 @@ class Progress:
 
 
 def summarize_backlog(user: User | None) -> Progress:
-    return Progress(
-        [
-            {**numbers, "kind": kind, "label": str(LABELS[Work.Kind(kind)])}
-            for kind, numbers in count_backlog(user=user).items()
-        ]
-    )
+    """Return a person's backlog, None: everybody's. Two queries, a third with a budget now and then."""
+    kinds = [
+        {**numbers, "kind": kind, "label": str(LABELS[Work.Kind(kind)])}
+        for kind, numbers in count_backlog(user=user).items()
+    ]
+    paused = find_paused(now=timezone.now())
+    if paused.covers(user) if user is not None else paused.everybody:
+        return Progress(kinds, _("Paused until next month, or until the budget is raised. Replies go on."))
+    if user is None and paused:
+        count = len(paused.accounts)
+        text = ngettext(
+            "%(count)s account is paused by its budget.", "%(count)s accounts are paused by their budgets.", count
+        )
+        return Progress(kinds, text % {"count": count})
+    return Progress(kinds)
 
 
 @admin.register(Work)

@@ -111,6 +111,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "history",
             (make_table(Change, "history"), make_page(_("Timeline"), "timeline", "timeline")),
         ),
+        Entry("cost", _("Cost"), "payments", (make_page(_("Cost"), "payments", "cost"),)),
         Entry(
             "settings",
             _("Settings"),

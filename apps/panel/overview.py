@@ -6,10 +6,9 @@ first, of everything the page names; their texts are then read together (`figure
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +28,7 @@ from apps.core.words import find_emotion, word
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.panel import figures
 from apps.panel.changes import name_author, quote_cause, read_entry
-from apps.panel.figures import ATOMIC, LONG_TERM, PERIODS, SHOWN_CHARACTERS, Scope, Texts
+from apps.panel.figures import ATOMIC, LONG_TERM, PERIODS, SHOWN_CHARACTERS, Chart, Scope, Texts
 from apps.panel.jobs import LABELS, explain_error, summarize_backlog
 from apps.panel.links import link_list, link_memory, link_page
 from apps.panel.memories.kinds import BOTH
@@ -141,57 +140,6 @@ def _show_duration(milliseconds: float) -> str:
 
 
 # Pictures
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart over `days`, "bar" (stacked) or "line", as django-unfold draws it. `link`: the list behind it.
-
-    ``series``: of each its name, its colour, or a CSS variable for it, and a number for each day.
-    """
-
-    kind: str
-    title: str
-    days: list[date]
-    series: list[tuple[str, str, list[int]]]
-    link: str
-
-    @property
-    def totals(self) -> list[tuple[str, int]]:
-        return [(label, sum(numbers)) for label, _colour, numbers in self.series]
-
-    @property
-    def rows(self) -> list[tuple[date, list[int]]]:
-        """The days on which something was, newest first, with the number of each series."""
-        found = [(day, [numbers[place] for *_about, numbers in self.series]) for place, day in enumerate(self.days)]
-        return [row for row in reversed(found) if any(row[1])]
-
-    @property
-    def data(self) -> str:
-        datasets = [
-            {"label": label, "data": numbers, "backgroundColor": colour, "borderColor": colour, "maxBarThickness": 14}
-            for label, colour, numbers in self.series
-        ]
-        labels = [formats.date_format(day, "MONTH_DAY_FORMAT") for day in self.days]
-        return json.dumps({"labels": labels, "datasets": datasets})
-
-    @property
-    def options(self) -> str:
-        stacked = self.kind == "bar"
-        ticks = {"color": "#8b949e", "maxTicksLimit": 5, "precision": 0}
-        return json.dumps(
-            {
-                "animation": False,
-                "maintainAspectRatio": False,
-                "interaction": {"mode": "index", "intersect": False},
-                "elements": {"line": {"borderWidth": 2, "cubicInterpolationMode": "monotone"}, "point": {"radius": 0}},
-                "scales": {
-                    "x": {"stacked": stacked, "grid": {"display": False}, "ticks": {**ticks, "maxRotation": 0}},
-                    "y": {"stacked": stacked, "beginAtZero": True, "grid": {}, "ticks": ticks},
-                },
-                "plugins": {"legend": {"position": "bottom", "align": "start", "labels": {**ticks, "boxWidth": 10}}},
-            }
-        )
 
 
 def _draw(

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, path
 from apps.panel.accounts.users import ErasurePage, ExportPage
 from apps.panel.changes import UndoOperations
 from apps.panel.conversations import SessionDownload
+from apps.panel.costs import CostExport, CostPage, CostPlanPage
 from apps.panel.jobs import ProgressPage, ReplayPage
 from apps.panel.memories.lists import include_memories
 from apps.panel.model_servers import (
@@ -49,6 +50,9 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("transfer/preview/", PreviewPage, "transfer_preview"),
     ("transfer/confirm/", ConfirmPage, "transfer_confirm"),
     ("embeddings/", EmbeddingsPage, "embeddings"),
+    ("cost/", CostPage, "cost"),
+    ("cost/plan/", CostPlanPage, "cost_plan"),
+    ("cost/export/", CostExport, "cost_export"),
     ("profile/", ProfilePage, "profile"),
     ("profile/section/", SectionPage, "profile_section"),
     ("profile/proposal/", ProposalPage, "profile_proposal"),

@@ -172,7 +172,7 @@ def _render_line(role: str, content: str) -> str:
 def _make_request(instructions: str, response_format: ResponseFormat, **blocks: str) -> ModelRequest:
     said = "\n\n".join(render_block(name, body) for name, body in blocks.items() if body)
     messages = (PromptMessage(role="system", content=instructions), PromptMessage(role="user", content=said))
-    return ModelRequest(messages=messages, response_format=response_format)
+    return ModelRequest(messages=messages, response_format=response_format, job="summary")
 
 
 # Tokens of conversation in one prompt: what the person's turns may have, less the rest of the prompt.

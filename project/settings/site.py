@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "apps.embedded",
     "apps.connections",
     "apps.accounts",
+    "apps.costs",
     "apps.conversations",
     "apps.memory",
     "apps.profile",
@@ -72,6 +73,7 @@ MIDDLEWARE = [
     "apps.core.middleware.RequestLogMiddleware",
     "apps.doors.token_lockout.TokenLockoutMiddleware",
     "apps.core.middleware.PrometheusAfterMiddleware",
+    "apps.costs.middleware.ModelCallsMiddleware",
 ]
 
 ROOT_URLCONF = "project.urls"

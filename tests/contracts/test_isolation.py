@@ -50,7 +50,7 @@ LISTS: dict[str, tuple[str, type[Model]]] = {
     "imports": ("?limit=200", PastImport),
 }
 OTHER_READS = {
-    **dict.fromkeys(("memories-export", "settings", "profile", "export", "openai-models", "models"), ""),
+    **dict.fromkeys(("memories-export", "settings", "profile", "export", "costs", "openai-models", "models"), ""),
     "search": f"?q={SECRET}",
     "memories-search": f"?q={SECRET}&limit=50",
     "atomic-search": f"?q={SECRET}&top_n=50",

@@ -22,7 +22,9 @@ from apps.conversations.rounds import fail_round, open_round
 from apps.conversations.sessions import create_session
 from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch
+from apps.core.llm.metering import ModelCall, Usage
 from apps.core.text.commands import CommandKind
+from apps.costs.ledger import record_calls
 from apps.doors.imports.running import run_imports
 from apps.doors.imports.services import create_import
 from apps.extraction import tasks
@@ -211,6 +213,8 @@ def fill_everything(client: ApiClient) -> World:
     LoginSession.objects.create(
         user=user, session_key=SECRET, user_agent=SECRET, address="192.0.2.1", created_at=now, last_used_at=now
     )
+    call = ModelCall("reply", "scripted", Usage(900, 40, 600), estimated=False, at=now, ms=800)
+    record_calls([call], owners={(user.pk, user.data_epoch): 1})
     assert Work.objects.filter(user=user).exists()
     return world
 

@@ -14,7 +14,7 @@ from tests.contracts.world import build_world
 from tests.support.http_server import ApiClient, HttpServer
 
 MOST_QUERIES = 20
-GATHERING = ("index", "review", "memories_changelist", "timeline", "embeddings")
+GATHERING = ("index", "review", "memories_changelist", "timeline", "embeddings", "cost")
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("M1", "M5"), pytest.mark.long]
 

@@ -85,7 +85,8 @@ class Reply:
 
     `finish_reason` None leaves it out. `cut` drops the connection after the last piece, orderly or not, instead of
     ending the response. `streamed` False sends one JSON body even when a stream was asked for. `calls`: tool calls
-    after the pieces, as `call` makes them.
+    after the pieces, as `call` makes them. `usage`: what the server counts, told at the end of a stream that was asked
+    for it.
     """
 
     pieces: tuple[str | bytes | Gate | Pause, ...]
@@ -93,6 +94,7 @@ class Reply:
     cut: Cut | None = None
     streamed: bool = True
     calls: tuple[dict[str, Any], ...] = ()
+    usage: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,8 @@ class _Exchange:
         if isinstance(behaviour, Json):
             return await self._send(_render_json(behaviour))
         if self._request.body.get("stream") and behaviour.streamed:
-            open_end = await self._send(_render_stream(behaviour))
+            counts = bool(self._request.body.get("stream_options", {}).get("include_usage"))
+            open_end = await self._send(_render_stream(behaviour, counts=counts))
             return self._end(behaviour.cut) if behaviour.cut or not open_end else True
         gates = tuple(piece for piece in behaviour.pieces if isinstance(piece, Gate))
         return await self._send((*gates, *_render_json(Json(_render_completion(behaviour)))))
@@ -372,7 +375,7 @@ def _render_json(answer: Json) -> tuple[bytes]:
     return (_render_head(answer.status, *framing, *answer.headers) + body,)
 
 
-def _render_stream(reply: Reply) -> Iterator[bytes | Gate | Pause]:
+def _render_stream(reply: Reply, *, counts: bool) -> Iterator[bytes | Gate | Pause]:
     """Yield a streamed response; with `reply.cut` it lacks its end."""
     yield _render_head(200, ("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked"))
     yield _frame(_event({"role": "assistant", "content": ""}))
@@ -388,6 +391,9 @@ def _render_stream(reply: Reply) -> Iterator[bytes | Gate | Pause]:
         yield _frame(_event({"tool_calls": [{"index": at, "function": {"arguments": arguments[5:]}}]}))
     if reply.finish_reason:
         yield _frame(_event({}, finish_reason=reply.finish_reason))
+    if reply.usage and counts:
+        chunk = {"id": "c", "object": "chat.completion.chunk", "model": MODEL, "choices": [], "usage": reply.usage}
+        yield _frame(b"data: " + _dump(chunk) + b"\n\n")
     if not reply.cut:
         yield _frame(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
@@ -404,7 +410,8 @@ def _render_completion(reply: Reply) -> dict[str, Any]:
     if reply.calls:
         message |= {"content": text or None, "tool_calls": list(reply.calls)}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
-    return {"id": "c", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice]}
+    usage = {"usage": reply.usage} if reply.usage else {}
+    return {"id": "c", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice], **usage}
 
 
 def _frame(data: bytes) -> bytes:

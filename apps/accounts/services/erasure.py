@@ -95,6 +95,9 @@ def _delete_rows(user: User, *, record: bool) -> dict[str, int]:
     if record:
         record_person(user)
     forget_attempts_at(user=user)
+    for table in list_tables():
+        if table.before_erasure:
+            table.before_erasure(user)
     # Django would first read all rows and follow their relations; here every related table is in the list itself.
     return {table.name: table.rows(user)._raw_delete(DEFAULT_DB_ALIAS) for table in list_tables()}
 

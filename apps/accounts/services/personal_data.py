@@ -64,7 +64,7 @@ class PersonalTable:
 
     How rows of an export are restored (`apps.accounts.services.export`): `restored` False for what is made again;
     `prepare` and `finish` for each; `identity`: the columns by which a row without an ID of its own is known to be
-    there already.
+    there already. `before_erasure` keeps what the rows say of nobody, in the transaction that deletes them.
     """
 
     model: type[Model]
@@ -74,6 +74,7 @@ class PersonalTable:
     prepare: Prepare | None = None
     finish: Restored | None = None
     identity: tuple[str, ...] = ()
+    before_erasure: Callable[[User], None] | None = None
 
     @property
     def name(self) -> str:

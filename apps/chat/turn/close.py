@@ -39,9 +39,11 @@ from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.rounds import close_round, record_assistant_message
 from apps.conversations.sessions import get_shown_status
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.metering import ModelCall
 from apps.core.text.clean import json_text
 from apps.core.text.grounding import read_questions
 from apps.core.text.sentences import cut_client_blocks
+from apps.costs.ledger import record_calls
 from apps.memory.changes.records import Origin, changed_by
 from apps.memory.changes.undo import retract_learned
 from apps.memory.commands import CommandResult
@@ -66,17 +68,20 @@ def close_turn(
     now: datetime,
     runs: Sequence[ToolRun] = (),
     stopped: bool = False,
+    calls: Sequence[ModelCall] = (),
 ) -> dict[str, Any]:
     """Store the reply, what the model found, the memories it proposed and the use of those it was given (L2, L4, W3).
 
     `analysis` is None for plain chat (E6). `runs`: the tools that the model called, and what they gave it. `stopped`:
-    the person stopped the reply. Returns the turn on the wire. Raises `Conflict` when the message was deleted or taken
-    up by another run meanwhile, and either that or `IntegrityError` when a reply of this ID is there; then nothing is
-    stored.
+    the person stopped the reply. `calls`: of models, for the ledger (Q1). Returns the turn on the wire. Raises
+    `Conflict` when the message was deleted or taken up by another run meanwhile, and either that or `IntegrityError`
+    when a reply of this ID is there; then nothing is stored.
     """
     emotion = analysis.emotion if analysis and turn.round else None
     steering = emotion.primary if emotion else None
-    message = _store_reply(turn, reply_id=reply_id, reply=reply, emotion=steering, stopped=stopped, now=now)
+    message = _store_reply(
+        turn, reply_id=reply_id, reply=reply, emotion=steering, stopped=stopped, calls=calls, now=now
+    )
     # Memories before working memory in every turn, or two turns could wait for each other.
     commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, runs=runs, now=now)
@@ -195,9 +200,17 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
 
 
 def _store_reply(
-    turn: OpenTurn, *, reply_id: uuid.UUID, reply: str, emotion: str | None, stopped: bool, now: datetime
+    turn: OpenTurn,
+    *,
+    reply_id: uuid.UUID,
+    reply: str,
+    emotion: str | None,
+    stopped: bool,
+    calls: Sequence[ModelCall],
+    now: datetime,
 ) -> Message:
     if turn.round is None:
+        record_calls(calls, owners={turn.owner: 1})
         return record_assistant_message(
             user=turn.user, session_id=turn.session_id, content=reply, now=now, message_id=reply_id
         )
@@ -206,7 +219,7 @@ def _store_reply(
     says_something = turn.reply is None or bool(turn.commands)
     remembers = turn.remembers and (is_relayed or turn.strategy is not None) and says_something
     given: Any = {"opened": turn.round, "reply": reply, "emotion": emotion, "now": now, "remembers": remembers}
-    given |= {"recorded": is_relayed, "reply_id": reply_id, "stopped": stopped}
+    given |= {"recorded": is_relayed, "reply_id": reply_id, "stopped": stopped, "calls": calls}
     if not turn.round.alternates:
         return close_round(**given)
     # The old reply's turn goes: a message has one.

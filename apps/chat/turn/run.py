@@ -45,12 +45,14 @@ from apps.core.db import in_database
 from apps.core.errors import Conflict, JiyiError, ModelUnavailable, NotFound
 from apps.core.http import run_in_thread_if_large
 from apps.core.llm.client import trace_call
+from apps.core.llm.metering import ModelCall, collect_calls
 from apps.core.llm.reading import TextStream
 from apps.core.llm.relaying import relay
 from apps.core.llm.types import ModelRequest
 from apps.core.outages import describe_outage
 from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import Span, get_traceparent, span
+from apps.costs.ledger import record_rest
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160)
 TURN_SECONDS = Histogram("jiyi_turn_seconds", "Turns from beginning to end", ["outcome"], buckets=_SECONDS)
@@ -97,6 +99,7 @@ class TurnRun:
         self._opened: asyncio.Future[OpenTurn] = asyncio.get_running_loop().create_future()
         self._events: asyncio.Queue[TurnEvent] = asyncio.Queue()
         self._listening: asyncio.Task[Any] | None = None  # this turn's own, while the model answers
+        self._calls: list[ModelCall] = []  # of models, and not recorded yet
         self._stopped = False
         self._is_unmarked = False  # failed, and not yet marked as it
 
@@ -131,7 +134,7 @@ class TurnRun:
 
     async def run(self, open_turn: Callable[[], OpenTurn], *, parent: str = "") -> None:
         """Run the turn from beginning to end; every outcome becomes an event. `parent`: the span it was asked in."""
-        with span("turn", parent=parent) as current:
+        with span("turn", parent=parent) as current, collect_calls() as self._calls:
             await self._run(open_turn, current)
 
     async def _run(self, open_turn: Callable[[], OpenTurn], current: Span) -> None:
@@ -157,18 +160,18 @@ class TurnRun:
         try:
             result = await self._answer(turn)
             TURN_SECONDS.labels("done").observe(time.perf_counter() - started)
-            self._events.put_nowait(Done(result))
+            await self._end(turn, Done(result))
         except Exception as error:
             failure = await self._fail(turn, error)
             reason = str(failure.fields.get("reason") or failure.code)
             TURN_SECONDS.labels("failed").observe(time.perf_counter() - started)
             TURN_FAILURES.labels(reason).inc()
             current.fail(reason)
-            self._events.put_nowait(Failed(failure))
+            await self._end(turn, Failed(failure))
         except asyncio.CancelledError:
             current.fail("stopped")
             stopped = ModelUnavailable("The server was stopped.", fields={"reason": "stopped"})
-            self._events.put_nowait(Failed(await self._fail(turn, stopped)))
+            await self._end(turn, Failed(await self._fail(turn, stopped)))
             raise
         finally:
             if turn.round is not None:
@@ -176,6 +179,12 @@ class TurnRun:
                     del _turns[turn.round.message_id]
                 if not self._is_unmarked:
                     journal.remove(turn.round)
+
+    async def _end(self, turn: OpenTurn, event: Done | Failed) -> None:
+        """Report the end, once the calls of models that nothing was stored with are recorded."""
+        if self._calls:
+            await in_database(record_rest, self._calls, owners={turn.owner: 1})
+        self._events.put_nowait(event)
 
     async def _answer(self, turn: OpenTurn) -> Any:
         timings = dict(turn.opening)
@@ -211,7 +220,7 @@ class TurnRun:
         for attempt in range(1, STORE_ATTEMPTS + 1):
             try:
                 with span("store turn"):
-                    return await in_database(
+                    result = await in_database(
                         close_turn,
                         turn,
                         reply_id=reply_id,
@@ -222,7 +231,10 @@ class TurnRun:
                         now=timezone.now(),
                         runs=answer.runs,
                         stopped=answer.stopped,
+                        calls=self._calls,
                     )
+                self._calls.clear()
+                return result
             except (OperationalError, InterfaceError):
                 if attempt == STORE_ATTEMPTS:
                     raise
@@ -231,7 +243,9 @@ class TurnRun:
                 # A connection that is lost during the commit leaves open whether it was one: then the reply is there.
                 if attempt > 1:
                     with suppress(NotFound):
-                        return await in_database(get_stored_turn, turn.user, reply_id, now=timezone.now())
+                        result = await in_database(get_stored_turn, turn.user, reply_id, now=timezone.now())
+                        self._calls.clear()
+                        return result
                 raise
         raise AssertionError("the last attempt returns or raises")
 

@@ -15,6 +15,7 @@ from apps.conversations.histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.core.llm.client import ChosenModel
+from apps.costs.ledger import Owner
 from apps.memory.commands import CommandResult
 
 
@@ -101,6 +102,11 @@ class OpenTurn:
     @property
     def user(self) -> User:
         return self.given.user
+
+    @property
+    def owner(self) -> Owner:
+        """Whom the ledger of calls has it for."""
+        return self.user.pk, self.user.data_epoch
 
     @property
     def session_id(self) -> uuid.UUID:

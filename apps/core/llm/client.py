@@ -184,16 +184,24 @@ async def _complete(model: ChatModel, request: ModelRequest) -> tuple[str, Model
 
 
 def _connect(endpoint: Endpoint) -> ChatModel:
-    return _make_chat_model(base_url=endpoint.base_url, api_key=endpoint.api_key, model=endpoint.model, blame=CONNECTED)
+    return _make_chat_model(
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key,
+        model=endpoint.model,
+        called=endpoint.name,
+        blame=CONNECTED,
+    )
 
 
 @lru_cache(maxsize=64)
-def _make_chat_model(*, base_url: str, api_key: str, model: str, blame: Blame = ENVIRONMENT) -> ChatModel:
+def _make_chat_model(
+    *, base_url: str, api_key: str, model: str, called: str = "", blame: Blame = ENVIRONMENT
+) -> ChatModel:
     # Imported here as each takes long to import (OpenAI's library 0.7 s), and a process needs one of them at most.
     if base_url or api_key:
         from apps.core.llm.openai import OpenAIChatModel
 
-        return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model, blame=blame)
+        return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model, called=called, blame=blame)
     offline: type[ChatModel] = import_string(settings.OFFLINE_CHAT_MODEL)
     return offline()
 
@@ -207,6 +215,11 @@ def get_embedder_name() -> str:
     """Return the name of the chosen embedder: the connected one, else the environment's. One query; loads nothing."""
     found = find_endpoints("embedding")
     return found[DEFAULT].name if DEFAULT in found else get_environment_embedder_name()
+
+
+def is_local(embedder: str) -> bool:
+    """Whether the embedder of this name runs in this process."""
+    return embedder.startswith(f"{LOCAL}/")
 
 
 def get_environment_embedder_name() -> str:
@@ -228,7 +241,7 @@ def get_embedder(name: str | None = None) -> Embedder:
     The same name and settings give the same object, which keeps what it loaded. Raises `ModelUnavailable` for a model
     that is not connected, where the environment has neither a key nor an address.
     """
-    if name is None or not name.startswith(f"{LOCAL}/"):
+    if name is None or not is_local(name):
         found = find_endpoints("embedding", name or "")
         endpoint = found.get(name or DEFAULT)
         if endpoint is not None:
@@ -252,7 +265,7 @@ def _connect_embedder(name: str, *, asks_for: str, base_url: str, api_key: str) 
 @lru_cache(maxsize=8)
 def _make_embedder(name: str, *, base_url: str, api_key: str) -> Embedder:
     # Imported here as each takes long to import, and a process needs one of them at most.
-    if name.startswith(f"{LOCAL}/"):
+    if is_local(name):
         from apps.core.llm.embedding_local import LOCAL_NAME, LocalEmbedder
 
         if name != LOCAL_NAME:
@@ -270,5 +283,5 @@ def _make_embedder(name: str, *, base_url: str, api_key: str) -> Embedder:
 def warm_up() -> None:
     """Load the local embedder, if the environment selects it, so that no request waits for it (it takes a second)."""
     name = get_environment_embedder_name()
-    if name.startswith(f"{LOCAL}/"):
+    if is_local(name):
         get_embedder(name).embed(["."])

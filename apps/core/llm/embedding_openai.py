@@ -19,6 +19,7 @@ from openai import OpenAI
 from apps.core.llm.connecting import make_client
 from apps.core.llm.embedding import DIMENSIONS, BadVector, Vector, average, fit, split_text
 from apps.core.llm.failures import Failure, describe_failure, show_address
+from apps.core.llm.metering import measure, read_usage
 from apps.core.llm.openai import Retries
 from apps.core.llm.types import Blame
 from apps.core.llm.wire import DEFAULT_BASE_URL
@@ -123,7 +124,10 @@ class OpenAIEmbedder:
         attempt = 1
         while True:
             try:
-                return self._read(self._post(texts, deadline), count=len(texts))
+                with measure("embedding", model=self.name, sent=lambda: texts) as meter:
+                    answer = self._post(texts, deadline)
+                    meter.hear("", read_usage(answer))
+                    return self._read(answer, count=len(texts))
             except Failure as caught:
                 failure = caught
             delay = self._retries.get_delay(failure, attempt=attempt)

@@ -69,8 +69,8 @@ class Failure(Exception):
 
     `transient`: trying again may help. `retry_after`: seconds the server asked to wait, None if it did not say.
     `format_refused`: "named" if it says that it cannot do the requested response format, "maybe" if it does not say
-    what it dislikes about a request that has one; `tools_refused`: the same of tools. `answer`: the error as the
-    server put it.
+    what it dislikes about a request that has one; `tools_refused`: the same of tools. `counting_refused`: it says that
+    it cannot tell the usage of a stream. `answer`: the error as the server put it.
     """
 
     reason: Reason
@@ -80,6 +80,7 @@ class Failure(Exception):
     retry_after: float | None = None
     format_refused: Refused = "no"
     tools_refused: Refused = "no"
+    counting_refused: bool = False
     answer: Any = None
 
     def as_error(self) -> ModelUnavailable:
@@ -162,6 +163,7 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
         retry_after=_read_retry_after(error.response.headers.get("retry-after")),
         format_refused=format_refused,
         tools_refused=tools_refused,
+        counting_refused=status in {400, 422} and "stream_options" in about,
         answer=_read_answer(error, secret=secret),
     )
     return _blame_grammar(failure, about)

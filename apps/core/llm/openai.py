@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, nullcontext, suppress
+from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -20,10 +20,13 @@ from openai import AsyncOpenAI, AsyncStream
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.connecting import PerLoop, make_async_client
 from apps.core.llm.failures import CHAT, Failure, describe_failure, show_address
+from apps.core.llm.metering import Job, Meter, measure, read_usage
 from apps.core.llm.reading import TextStream
 from apps.core.llm.reasoning import ReasoningFilter
+from apps.core.llm.relaying import read_text
 from apps.core.llm.types import Blame, ModelRequest, ToolCall
 from apps.core.llm.wire import (
+    COUNTED,
     CUT_OFF,
     DEFAULT_BASE_URL,
     MAX_ANSWER_CHARS,
@@ -82,8 +85,9 @@ class Retries:
 class OpenAIChatModel:
     """A chat model behind an OpenAI-compatible HTTP interface. Cheap to make; connections are kept per event loop.
 
-    `base_url`: with its ``/v1``; "" is OpenAI's. `model`: "" takes the first the server lists. `blame`: what an error
-    tells to check. `sleep`: waits between attempts.
+    `base_url`: with its ``/v1``; "" is OpenAI's. `model`: "" takes the first the server lists. `called`: what the model
+    is called in the ledger of calls, if not that. `blame`: what an error tells to check. `sleep`: waits between
+    attempts.
     """
 
     def __init__(
@@ -92,12 +96,14 @@ class OpenAIChatModel:
         base_url: str = "",
         api_key: str = "",
         model: str = "",
+        called: str = "",
         blame: Blame = CHAT,
         timeouts: Timeouts = Timeouts(),
         retries: Retries = Retries(),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = model
+        self._called = called
         self._base_url = base_url or DEFAULT_BASE_URL
         self._api_key = api_key
         self._blame = blame
@@ -107,6 +113,7 @@ class OpenAIChatModel:
         self._clients = PerLoop(self._make_client)
         self._accepted: dict[bool, FormatLevel] = {}  # the format that worked, without tools and with them
         self._takes_tools: dict[str, bool] = {}  # by model, once it is known
+        self._counts = True  # until the server has refused to tell the usage of a stream
 
     @property
     def server(self) -> str:
@@ -131,9 +138,10 @@ class OpenAIChatModel:
         while True:
             begun = False
             asked = request if offers else replace(request, tools=())
-            parameters = render_request(asked, model=model, level=level, base_url=self._base_url)
+            parameters = render_request(asked, model=model, level=level, base_url=self._base_url, counts=self._counts)
             try:
-                async with aclosing(self._attempt(parameters, deadline, whole=request.whole)) as pieces:
+                asking = self._attempt(parameters, deadline, whole=request.whole, job=request.job)
+                async with aclosing(asking) as pieces:
                     async for piece in pieces:
                         begun = True
                         yield piece
@@ -141,6 +149,8 @@ class OpenAIChatModel:
                 return
             except Failure as caught:
                 failure = caught
+            if self._is_to_count_itself(failure, given=request.options):
+                continue
             less = None if begun else self._ask_for_less((level, offers), failure, request=request, model=model)
             if less is not None:
                 level, offers = less
@@ -153,10 +163,11 @@ class OpenAIChatModel:
     async def relay(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """Pass a client's request on and its answer back; see `ChatModel.relay`."""
         deadline = asyncio.get_running_loop().time() + self._timeouts.total
-        sent = {**body, "model": body.get("model") or await self._choose_model(deadline)}
+        model = body.get("model") or await self._choose_model(deadline)
         attempt = 1
         while True:
             begun = False
+            sent = {**(COUNTED if body.get("stream") and self._counts else {}), **body, "model": model}
             try:
                 async with aclosing(self._relay_once(sent, deadline)) as events:
                     async for event in events:
@@ -165,33 +176,39 @@ class OpenAIChatModel:
                 return
             except Failure as caught:
                 failure = caught
+            if self._is_to_count_itself(failure, given=body):
+                continue
             if begun or not await self._wait_before_retry(attempt, failure, deadline):
                 raise failure.as_refusal()
             attempt += 1
 
     async def _relay_once(self, body: dict[str, Any], deadline: float) -> AsyncGenerator[dict[str, Any], None]:
-        answer = await self._send(body, deadline)
-        if isinstance(answer, bytes):
-            try:
-                yield read_relayed(answer)
-            except ValueError as error:
-                raise self._describe(error) from None
-            return
-        async with answer:
-            silence, length, finished = self._timeouts.first_event, 0, False
-            while True:
-                chunk = await self._read_chunk(answer, silence, deadline)
-                if chunk is None:
-                    break
-                said = read_chunk(chunk)
-                silence, length = self._timeouts.between_events, length + len(said.text)
-                finished = finished or bool(said.finished)
-                if length > MAX_ANSWER_CHARS:
-                    raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
-                if isinstance(chunk, dict):
-                    yield chunk
-        if not finished:
-            raise self._describe_drop()
+        with self._measure("reply", body) as meter:
+            answer = await self._send(body, deadline)
+            if isinstance(answer, bytes):
+                try:
+                    completion = read_relayed(answer)
+                except ValueError as error:
+                    raise self._describe(error) from None
+                meter.hear(answer.decode(errors="replace"), read_usage(completion))
+                yield completion
+                return
+            async with answer:
+                silence, length, finished = self._timeouts.first_event, 0, False
+                while True:
+                    chunk = await self._read_chunk(answer, silence, deadline)
+                    if chunk is None:
+                        break
+                    said = read_chunk(chunk)
+                    silence, length = self._timeouts.between_events, length + len(said.text)
+                    finished = finished or bool(said.finished)
+                    if length > MAX_ANSWER_CHARS:
+                        raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
+                    meter.hear(said.text, said.usage)
+                    if isinstance(chunk, dict):
+                        yield chunk
+            if not finished:
+                raise self._describe_drop()
 
     async def complete(self, request: ModelRequest) -> str:
         """Return the whole answer at once, without thought before it. Raises as `stream` does."""
@@ -226,31 +243,42 @@ class OpenAIChatModel:
         return self.name
 
     async def _attempt(
-        self, parameters: dict[str, Any], deadline: float, *, whole: bool
+        self, parameters: dict[str, Any], deadline: float, *, whole: bool, job: Job
     ) -> AsyncGenerator[str | ToolCall, None]:
         """Ask once. Raises `Failure` for everything that is the server's or the network's fault."""
-        answer = await self._open(parameters, deadline)
-        calls = CallAssembler() if "tools" in parameters else None
-        silence, length, spoken = self._timeouts.first_event, 0, _Spoken()
-        async with nullcontext(answer) if isinstance(answer, Said) else answer:
-            while True:
-                said = answer if isinstance(answer, Said) else await self._read_event(answer, silence, deadline)
-                silence, length = self._timeouts.between_events, length + len(said.text)
-                if calls is not None:
-                    calls.feed(said.calls)
-                if length + (calls.size if calls else 0) > MAX_ANSWER_CHARS:
-                    raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
-                spoken.hear(said)
-                if said.text:
-                    yield said.text
-                if said.finished or isinstance(answer, Said):
-                    break
-            if not isinstance(answer, Said):
-                await _drain(answer)
-        made = calls.close() if calls else []
+        with self._measure(job, parameters) as meter:
+            answer = await self._open(parameters, deadline)
+            calls = CallAssembler() if "tools" in parameters else None
+            silence, length, spoken = self._timeouts.first_event, 0, _Spoken()
+            async with nullcontext(answer) if isinstance(answer, Said) else answer:
+                while True:
+                    said = answer if isinstance(answer, Said) else await self._read_event(answer, silence, deadline)
+                    silence, length = self._timeouts.between_events, length + len(said.text)
+                    if calls is not None:
+                        calls.feed(said.calls)
+                    if length + (calls.size if calls else 0) > MAX_ANSWER_CHARS:
+                        raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
+                    spoken.hear(said)
+                    meter.hear(said.text, said.usage)
+                    if said.text:
+                        yield said.text
+                    if said.finished or isinstance(answer, Said):
+                        break
+                if not isinstance(answer, Said):
+                    await _drain(answer, meter)
+            made = calls.close() if calls else []
+            if made:
+                meter.job = "tool_round"
+                meter.answer += [call.name + call.arguments for call in made]
         spoken.check(said.finished, whole=whole, calls=bool(made))
         for call in made:
             yield call
+
+    def _measure(self, job: Job, parameters: Mapping[str, Any]) -> AbstractContextManager[Meter]:
+        model = parameters["model"]
+        called = self._called if self._called and model == self.name else model
+        lines = (line for line in parameters["messages"] if isinstance(line, dict))  # a client's may be anything
+        return measure(job, model=called, sent=lambda: map(read_text, lines))
 
     async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | Said:
         """Send the request; return the stream, or what `read_completion` does where the server does not stream."""
@@ -309,6 +337,16 @@ class OpenAIChatModel:
 
     def _describe(self, error: Exception) -> Failure:
         return describe_failure(error, server=self.server, secret=self._api_key, blame=self._blame)
+
+    def _is_to_count_itself(self, failure: Failure, *, given: Mapping[str, Any]) -> bool:
+        """Whether a request was refused for the question after its usage, which the caller has not `given` themselves.
+
+        It is not asked for it again then.
+        """
+        if not failure.counting_refused or "stream_options" in given:
+            return False
+        self._counts = False
+        return True
 
     def _ask_for_less(self, asked: _Asked, failure: Failure, *, request: ModelRequest, model: str) -> _Asked | None:
         """Return the form of the request that might be accepted instead; None if the form is not to blame.
@@ -379,9 +417,9 @@ class _Spoken:
             raise Failure("cut_off", "The model's answer reached its limit of tokens.")
 
 
-async def _drain(stream: AsyncStream[object]) -> None:
-    """Read a finished answer's stream to its end; whatever happens there no longer matters."""
+async def _drain(stream: AsyncStream[object], meter: Meter) -> None:
+    """Read a finished answer's stream to its end, where its usage is; whatever else happens there no longer matters."""
     with suppress(Exception):
         async with asyncio.timeout(_DRAIN_SECONDS):
-            while await anext(stream, None) is not None:
-                pass
+            while (chunk := await anext(stream, None)) is not None:
+                meter.hear("", read_chunk(chunk).usage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any, cast
 
 from apps.core.errors import InvalidInput, ModelUnavailable
@@ -26,8 +27,9 @@ async def relay(model: ChatModel, body: Mapping[str, Any]) -> AsyncGenerator[dic
     """
     if hasattr(model, "relay"):
         cleaner = EventCleaner()
-        async for event in cast(RelayingModel, model).relay(body):
-            yield cleaner.clean(event)
+        async with aclosing(cast(RelayingModel, model).relay(body)) as events:
+            async for event in events:
+                yield cleaner.clean(event)
         return
     wanted = body.get("response_format")
     if isinstance(wanted, dict) and wanted.get("type", "text") != "text":

@@ -8,9 +8,11 @@ only a server's model can do has a protocol of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+from apps.core.llm.metering import Job
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -73,7 +75,8 @@ class ModelRequest:
     ``max_tokens``: upper bound of the answer, None leaves it to the server. ``whole``: an answer that reached it is a
     failure of the reason ``cut_off``, after what there is of it. ``model``: another model of the same server than the
     configured one. ``options``: further parameters of the call, such as ``temperature``, sent as they are.
-    ``tools``: what the model may call; only for `ToolCallingModel.converse`.
+    ``tools``: what the model may call; only for `ToolCallingModel.converse`. ``job``: what it is for, as the ledger of
+    calls has it (Q1).
     """
 
     messages: tuple[PromptMessage, ...]
@@ -83,6 +86,7 @@ class ModelRequest:
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     tools: tuple[ToolSpec, ...] = ()
+    job: Job = "reply"
 
 
 class ChatModel(Protocol):
@@ -117,7 +121,7 @@ class ToolCallingModel(ChatModel, Protocol):
 class RelayingModel(ChatModel, Protocol):
     """A chat model that passes requests of clients on to a server."""
 
-    def relay(self, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    def relay(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """Send a chat completion request as a client made it, and yield what the server answers, unchanged.
 
         `body`: the whole request; without a ``model`` the configured one is asked. With ``stream`` the chunks of the

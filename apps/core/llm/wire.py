@@ -11,12 +11,16 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from apps.core.llm.metering import Usage, read_usage
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, ToolCall, ToolSpec
 
 # The finish reason of an answer that reached its limit of tokens.
 CUT_OFF = "length"
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+# What makes a server tell the usage of a stream, in an event at its end.
+COUNTED = {"stream_options": {"include_usage": True}}
 
 # An answer longer than this is a failure; a model in a loop must not fill the memory.
 MAX_ANSWER_CHARS = 1_000_000
@@ -25,14 +29,18 @@ MAX_ANSWER_CHARS = 1_000_000
 FormatLevel = Literal["json_schema", "json_object", "text"]
 
 
-def render_request(request: ModelRequest, *, model: str, level: FormatLevel, base_url: str) -> dict[str, Any]:
-    """Return the parameters of a streamed call."""
+def render_request(
+    request: ModelRequest, *, model: str, level: FormatLevel, base_url: str, counts: bool = True
+) -> dict[str, Any]:
+    """Return the parameters of a streamed call. `counts`: whether to ask the server how many tokens it took."""
     parameters: dict[str, Any] = {
         **request.options,
         "model": model,
         "messages": [_render_message(message) for message in request.messages],
         "stream": True,
     }
+    if counts:
+        parameters |= COUNTED
     if request.tools:
         parameters["tools"] = [_render_tool(tool) for tool in request.tools]
     if request.response_format and level != "text":
@@ -80,13 +88,15 @@ def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Said:
     """What an event or a completion says. `finished`: the finish reason, or ""; `thinks`: it has reasoning, which is
-    not shown; `calls`: what it has of tool calls, for `apps.core.llm.wire`, which may be anything.
+    not shown; `calls`: what it has of tool calls, for `apps.core.llm.wire`, which may be anything; `usage`: the tokens
+    of the call so far.
     """
 
     text: str = ""
     finished: str = ""
     thinks: bool = False
     calls: Any = None
+    usage: Usage | None = None
 
 
 def read_chunk(chunk: object) -> Said:
@@ -96,15 +106,16 @@ def read_chunk(chunk: object) -> Said:
     """
     match chunk:
         case {"choices": [dict() as choice, *_]}:
-            return _read_choice(choice, choice.get("delta"))
+            # Moonshot counts inside the choice.
+            return _read_choice(choice, choice.get("delta"), usage=read_usage(chunk) or read_usage(choice))
         case _:
-            return Said()
+            return Said(usage=read_usage(chunk))
 
 
-def _read_choice(choice: dict[str, Any], message: object) -> Said:
+def _read_choice(choice: dict[str, Any], message: object, *, usage: Usage | None) -> Said:
     finished = str(choice.get("finish_reason") or "")
     if not isinstance(message, dict):
-        return Said(finished=finished)
+        return Said(finished=finished, usage=usage)
     content = message.get("content")
     thinks = any(value for name, value in message.items() if "reason" in name or "think" in name)
     if isinstance(content, list):  # of parts, some of which may be thought
@@ -112,7 +123,7 @@ def _read_choice(choice: dict[str, Any], message: object) -> Said:
         thinks = thinks or any(part.get("type") != "text" for part in parts)
         content = "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
     text = content if isinstance(content, str) else ""
-    return Said(text=text, finished=finished, thinks=thinks, calls=message.get("tool_calls"))
+    return Said(text=text, finished=finished, thinks=thinks, calls=message.get("tool_calls"), usage=usage)
 
 
 def read_relayed(body: bytes) -> dict[str, Any]:
@@ -131,7 +142,7 @@ def read_completion(body: bytes) -> Said:
     completion = json.loads(body)
     try:
         choice = completion["choices"][0]
-        said = _read_choice(choice, choice["message"])
+        said = _read_choice(choice, choice["message"], usage=read_usage(completion))
     except (LookupError, TypeError, AttributeError):
         raise ValueError("This is not a chat completion.") from None
     silent = not isinstance(choice["message"].get("content"), str | list)

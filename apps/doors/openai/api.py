@@ -28,7 +28,6 @@ from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.fields import UncleanedJSONParser
 from apps.core.http import read_size, run_in_thread_if_large
 from apps.core.llm.client import choose_chat_model, get_embedder, get_embedder_name
-from apps.core.llm.relaying import relay
 from apps.core.operations import Problem
 from apps.core.responses import encode_data, stream_frames
 from apps.core.text.clean import estimate_tokens
@@ -43,6 +42,7 @@ from apps.doors.openai.base import (
     find_named_session,
     find_person,
     list_models,
+    relay_recorded,
     sends_whole_chat,
     stream_turn,
 )
@@ -78,7 +78,7 @@ class ChatCompletionsView(OpenAIView):
         chat = await run_in_thread_if_large(reading, size=read_size(request))
         # Before the session: clients ask for search queries and the like before a chat's first message.
         if chat.conversation is None or read_task(headers=request.headers, body=chat.body) is not None:
-            return await _answer_plainly(chat)
+            return await _answer_plainly(chat, user=user)
         session_id = await in_database(find_named_session, user=user, headers=request.headers) if chat.stored else None
         return await _answer_turn(chat, chat.conversation, user=user, session_id=session_id)
 
@@ -225,12 +225,14 @@ def _name_session(turn: OpenTurn) -> str | None:
     return str(turn.session_id) if turn.client is None or turn.client.stored else None
 
 
-async def _answer_plainly(chat: ChatRequest) -> HttpResponseBase:
+async def _answer_plainly(chat: ChatRequest, *, user: User) -> HttpResponseBase:
     """Pass a request on that is no conversation: nothing is recalled, stored or learned."""
     chosen = await in_database(choose_chat_model, asked=chat.body["model"])
-    answer = relay(chosen.model, {**chat.relayed_body, "model": chosen.other, "stream": chat.stream})
+    body = {**chat.relayed_body, "model": chosen.other, "stream": chat.stream}
+    answer = relay_recorded(chosen.model, body, user=user)
     first = await anext(answer)  # a refusal has a status of its own
     if not chat.stream:
+        await answer.aclose()
         return Response(first)
 
     async def make() -> AsyncIterator[Mapping[str, Any]]:

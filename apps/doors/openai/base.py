@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, NoReturn
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -25,9 +26,12 @@ from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, ModelUnavailable, NotFound
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
 from apps.core.llm.client import FROM_ENVIRONMENT, get_chat_model, get_embedder_name
+from apps.core.llm.metering import collect_calls
+from apps.core.llm.relaying import relay
 from apps.core.llm.types import ChatModel
 from apps.core.operations import ErrorShape
 from apps.core.responses import stream_frames
+from apps.costs.ledger import record_rest
 
 # Errors: ``{"error": {"message", "type", "param", "code"}}``
 
@@ -277,6 +281,23 @@ async def list_models() -> list[str]:
             if not configured:
                 raise
     return list(dict.fromkeys(filter(None, [configured, *choices, *found, DEFAULT_MODEL, embedder])))
+
+
+async def relay_recorded(
+    model: ChatModel, body: Mapping[str, Any], *, user: User
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Relay a request as `apps.core.llm.relaying.relay` does, and record the call for this person at its end (Q1)."""
+    async with aclosing(relay(model, body)) as answer:
+        with collect_calls() as calls:  # an answer that is streamed goes on after the request has ended
+            first = await anext(answer)
+        try:
+            yield first
+            async for event in answer:
+                yield event
+        finally:
+            await answer.aclose()
+            if calls:
+                await in_database(record_rest, calls, owners={(user.pk, user.data_epoch): 1})
 
 
 def _read_names() -> tuple[ChatModel, list[str], str]:

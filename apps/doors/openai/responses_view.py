@@ -27,7 +27,6 @@ from apps.core.errors import JiyiError, NotFound
 from apps.core.fields import UncleanedJSONParser
 from apps.core.http import read_size, run_in_thread_if_large
 from apps.core.llm.client import choose_chat_model, get_chat_model
-from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
 from apps.core.operations import Problem
 from apps.core.responses import encode_event, stream_frames
@@ -44,6 +43,7 @@ from apps.doors.openai.base import (
     find_named_session,
     find_person,
     refuse,
+    relay_recorded,
     sends_whole_chat,
     stream_turn,
 )
@@ -114,7 +114,7 @@ class ResponsesView(OpenAIView):
         # Before the session: clients ask for search queries and the like before a chat's first message.
         body = {**chat.body, "metadata": given.metadata}
         if chat.conversation is None or read_task(headers=request.headers, body=body) is not None:
-            return await _answer_plainly(given, chat)
+            return await _answer_plainly(given, chat, user=user)
         session_id = await in_database(_find_session, user, place, request.headers) if given.stored else None
         conversation = chat.conversation
         if place.from_store:
@@ -267,10 +267,10 @@ def _begin(given: ResponseRequest, *, key: uuid.UUID, model: str) -> ResponseBui
 # No conversation
 
 
-async def _answer_plainly(given: ResponseRequest, chat: ChatRequest) -> HttpResponseBase:
+async def _answer_plainly(given: ResponseRequest, chat: ChatRequest, *, user: User) -> HttpResponseBase:
     """Pass a request on that is no conversation: nothing is recalled, stored or learned."""
     chosen = await in_database(choose_chat_model, asked=chat.body["model"])
-    answer = relay(chosen.model, {**chat.relayed_body, "model": chosen.other})
+    answer = relay_recorded(chosen.model, {**chat.relayed_body, "model": chosen.other}, user=user)
     builder = _begin(given, key=uuid.uuid4(), model=chat.body["model"] or chosen.name)
     first = await anext(answer)  # a refusal has a status of its own
 

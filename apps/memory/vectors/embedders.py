@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -14,10 +16,13 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
 from pgvector import HalfVector
 
+from apps.accounts.models import User
 from apps.core.db import fetch_prepared
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder, get_embedder_name
 from apps.core.llm.embedding import Embedder, Vector, average, split_text
+from apps.core.llm.metering import collect_calls
+from apps.costs.ledger import record_rest
 from apps.memory.models import AtomicEmbedding, ConversationEmbedding, EmbeddingModel, LongTermEmbedding
 
 
@@ -106,6 +111,24 @@ def embed_parts(embedder: Embedder, texts: Sequence[str], *, seconds: float | No
         raise ModelUnavailable(message, fields={"reason": "bad_answer"})
     _checked.add(known)
     return vectors
+
+
+@contextmanager
+def record_embedding(embedder: Embedder, texts: Iterable[tuple[int, str]]) -> Iterator[None]:
+    """Record the block's calls of an embedder elsewhere in the ledger (Q1), for those whose texts these are.
+
+    For batches of many people's texts, outside of transactions. One query before the block, none for a local embedder.
+    """
+    characters: Counter[int] = Counter()
+    for user_id, text in () if embedder.local else texts:
+        characters[user_id] += len(text)
+    epochs = User.objects.filter(id__in=characters).values_list("id", "data_epoch") if characters else ()
+    owners = {owner: characters[owner[0]] for owner in epochs}
+    with collect_calls() as calls:
+        try:
+            yield
+        finally:
+            record_rest(calls, owners=owners)
 
 
 def _count_dimensions(name: str) -> int | None:

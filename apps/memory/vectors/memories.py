@@ -19,12 +19,14 @@ from django.db import connection, transaction
 from django.db.models import Count, DateTimeField, Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Now
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.queue import send_task
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.client import get_embedder
+from apps.core.llm.client import get_embedder, is_local
 from apps.core.llm.embedding import Embedder, Vector
+from apps.costs.budgets import list_paused
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.locking import lock_memories
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
@@ -34,6 +36,7 @@ from apps.memory.vectors.embedders import (
     embed_whole,
     is_indexed_sql,
     list_models_in_use,
+    record_embedding,
     to_sql,
     with_embedder,
 )
@@ -151,13 +154,15 @@ class MemoryText:
 def fill_missing(*, limit: int = 1_000) -> int:
     """Give active and pending memories the vectors that they lack, of every model in use; returns how many were added.
 
-    Looks at `limit` memories of each kind and model at most. Raises `ModelUnavailable` when the active model cannot be
-    asked.
+    Looks at `limit` memories of each kind and model at most. Those of people whose budget is spent wait, unless the
+    model runs in this process (Q2). Raises `ModelUnavailable` when the active model cannot be asked.
     """
     filled = 0
+    paused = list_paused(now=timezone.now())
     for model in list_models_in_use():
-        for kind in KINDS:
-            for texts in list_missing(kind=kind, model=model, refused_too=False, limit=limit):
+        waiting = [] if is_local(model.name) else paused
+        for kind in KINDS if waiting is not None else ():
+            for texts in list_missing(kind=kind, model=model, refused_too=False, limit=limit, but=waiting or ()):
                 made = with_embedder(model, partial(fill_batch, kind=kind, model=model, texts=texts))
                 filled += len(made or ())
     return filled
@@ -174,13 +179,20 @@ def has_missing(*, kind: MemoryKind, model: ModelInUse, but: Collection[UUID]) -
 
 
 def list_missing(
-    *, kind: MemoryKind, model: ModelInUse, refused_too: bool, limit: int | None = None, batch: int = BATCH
+    *,
+    kind: MemoryKind,
+    model: ModelInUse,
+    refused_too: bool,
+    limit: int | None = None,
+    batch: int = BATCH,
+    but: Collection[int] = (),
 ) -> Iterator[list[MemoryText]]:
     """Yield the texts of memories that lack a vector of the model, `batch` at a time, each memory once.
 
-    Those that the model has refused within `ASKED_AGAIN_AFTER` are among them only with `refused_too`.
+    Those that the model has refused within `ASKED_AGAIN_AFTER` are among them only with `refused_too`, and those of the
+    people `but` are not.
     """
-    missing = _missing(kind, model)
+    missing = _missing(kind, model).exclude(user__in=but) if but else _missing(kind, model)
     if not refused_too:
         missing = _leave_out_refused(missing, model)
     last, seen = NIL, 0
@@ -197,7 +209,8 @@ def fill_batch(embedder: Embedder, *, kind: MemoryKind, model: ModelInUse, texts
 
     Of a text that the model refuses it is noted that and when it did.
     """
-    vectors = embed_whole(embedder, [text.text for text in texts])
+    with record_embedding(embedder, [(text.user_id, text.text) for text in texts]):
+        vectors = embed_whole(embedder, [text.text for text in texts])
     answers = dict(zip(texts, vectors, strict=True))
     by_user = sorted(answers, key=lambda text: text.user_id)
     stored: set[UUID] = set()

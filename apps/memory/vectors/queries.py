@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
@@ -94,7 +95,7 @@ def start_embedding(
     except JiyiError as error:
         logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
         return lambda: None
-    pending = _get_pool().submit(_embed_parts, embedder, text, earlier)
+    pending = _get_pool().submit(copy_context().run, _embed_parts, embedder, text, earlier)
     return partial(_wait_for, pending, model=model, embedder=embedder, until=time.monotonic() + deadline)
 
 

@@ -26,7 +26,7 @@ from apps.core.llm.client import get_embedder, get_embedder_name
 from apps.core.llm.embedding import Embedder
 from apps.memory.kinds import KINDS
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
-from apps.memory.vectors.embedders import ModelInUse, list_models_in_use
+from apps.memory.vectors.embedders import ModelInUse, list_models_in_use, record_embedding
 from apps.memory.vectors.memories import NIL, count_missing, fill_batch, has_missing, list_missing
 from apps.memory.vectors.messages import embed_messages, store_embeddings
 
@@ -162,7 +162,9 @@ def _fill_messages(
     missing = _list_messages(active=active, building=building)
     done, total, last = 0, missing.count(), NIL
     while ids := list(missing.filter(message__gt=last).order_by("message")[:batch]):
-        prepared = embed_messages(list(Message.objects.filter(id__in=ids)), embedder, model=building)
+        messages = list(Message.objects.filter(id__in=ids))
+        with record_embedding(embedder, [(message.user_id, message.content) for message in messages]):
+            prepared = embed_messages(messages, embedder, model=building)
         store_embeddings(prepared)
         unfilled.update(prepared.failures)
         done, last = done + len(ids), ids[-1]

@@ -563,6 +563,41 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CostSum:
+    """What calls of models came to on a day, for a job. `cost`: by today's prices, in the currency of `Costs`."""
+
+    day: str
+    job: Literal["reply", "tool_round", "extraction", "summary", "embedding"]
+    calls: int
+    estimated_calls: int
+    tokens_in: int
+    tokens_cached: int
+    tokens_out: int
+    seconds: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthlyBudget:
+    """How the person stands this month; `paused`: background work waits."""
+
+    amount: float | None
+    spent: float
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What models cost, what memory cost apart from replies."""
+
+    currency: str
+    memory_cost: float
+    reply_cost: float
+    budget: MonthlyBudget
+    sums: list[CostSum]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What an erasure deleted, by table, and whether reading back found nothing left (R3)."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from jiyi._decoding import Into, Number, PageOf, read_object
 from jiyi._requests import Request, Resource, Transport, all_pages, call, delete, get, patch, post, put, unless_none
-from jiyi.types import Page, Profile, Receipt, SessionSummary
+from jiyi.types import Costs, Page, Profile, Receipt, SessionSummary
 
 
 class Profiles(Resource[Transport]):
@@ -123,6 +123,11 @@ class Account(Resource[Transport]):
     def export(self) -> Request[dict[str, Any]]:
         """Return everything that is remembered, table by table (R2)."""
         return get("/memory/export", read_object)
+
+    @call
+    def costs(self, *, days: int | None = None) -> Request[Costs]:
+        """Return what models cost in the last `days`, 30 by default, and how the monthly budget stands (Q1)."""
+        return get("/memory/costs", Into(Costs), query={"days": days})
 
     @call
     def erase(self, *, confirm: str) -> Request[Receipt]:
