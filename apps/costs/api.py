@@ -28,7 +28,7 @@ class CostSumSerializer(serializers.Serializer[Any]):
     """What calls of models came to on a day, for a job."""
 
     day = serializers.DateField(help_text="In `memory.timezone`.")
-    job = serializers.ChoiceField(choices=ModelCall.Job.values)
+    job = serializers.ChoiceField(choices=ModelCall.Job.choices)
     calls = serializers.IntegerField()
     estimated_calls = serializers.IntegerField(help_text="Of these, the server did not count the tokens.")
     tokens_in = serializers.IntegerField()

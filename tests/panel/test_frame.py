@@ -22,7 +22,7 @@ from tests.support.factories import UserFactory
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("M5"),
-    pytest.mark.long_except("test_the_menu_has_eight_items_for_everybody"),
+    pytest.mark.long_except("test_the_menu_has_nine_items_for_everybody"),
 ]
 
 
@@ -55,7 +55,7 @@ def test_an_empty_list_says_whether_something_is_left_out(client: Client, root: 
 
 ENTRIES = {
     "index", "memories_changelist", "review", "conversations_session_changelist", "profile", "playground",
-    "memory_change_changelist", "settings",
+    "memory_change_changelist", "cost", "settings",
 }  # fmt: skip
 # Pages that the menu has no item for, and the item whose page leads to them.
 BELONGING = {
@@ -86,11 +86,11 @@ def find_links(client: Client, address: str) -> set[str]:
     return set(re.findall(r'<a (?:[^>]* )?href="(/admin/[^"#?]*)', content))
 
 
-def test_the_menu_has_eight_items_for_everybody(client: Client) -> None:
+def test_the_menu_has_nine_items_for_everybody(client: Client) -> None:
     client.force_login(UserFactory.create())
     items = list_items(client, reverse("admin:index"))
     assert {item["link"] for item in items} == {reverse(f"admin:{name}") for name in ENTRIES}
-    assert len(items) == 8
+    assert len(items) == 9
 
 
 def test_the_page_of_an_item_leads_to_what_belongs_to_it(client: Client) -> None:
