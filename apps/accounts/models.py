@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import uuid
+from typing import ClassVar, Self
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
 
-from apps.accounts.types import ALL_SCOPES, Scope, read_setting_problems
+from apps.accounts.types import ALL_SCOPES, Scope, Sight, read_setting_problems
 from apps.core.json import ReadableJSONEncoder
+from apps.core.same_owner import has_owner
 
 
 class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no types
@@ -22,7 +27,11 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     `service` and `external_id` mark an end user of a service account, made on first use (T4).
     `data_epoch` grows with every erasure: work begun under an older epoch must not write (R3). `session_epoch` grows
     when all sessions are ended: those that were begun under an older one count no more.
+
+    `sight`: from where they look at what is remembered (P2). Not stored: whoever acts in a space takes `within`.
     """
+
+    sight: ClassVar[Sight] = Sight(everything=True)
 
     service = models.ForeignKey(
         "self", verbose_name=_("service"), null=True, blank=True, on_delete=models.CASCADE, related_name="end_users"
@@ -39,6 +48,18 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
                 condition=models.Q(service__isnull=False),
             )
         ]
+
+    def within(self, space_id: uuid.UUID | None) -> Self:
+        """Return the person as they look from a space, or from none: what all services go by (P2, P3)."""
+        seen = copy.copy(self)
+        seen.__dict__["sight"] = Sight(space_id)
+        return seen
+
+    def overseeing(self) -> Self:
+        """Return the person as they look after all of their memories, wherever those are."""
+        seen = copy.copy(self)
+        seen.__dict__.pop("sight", None)
+        return seen
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """What a session must hold to count: Django's, which depends on the password, and on the epoch once it grew."""
@@ -63,12 +84,56 @@ def all_scopes() -> list[str]:
     return [str(scope) for scope in ALL_SCOPES]
 
 
+class Space(models.Model):
+    """A project, an assistant or a character of one person, with memories that stay there (P1).
+
+    `learns_to`: where what is learned in its conversations goes. `instructions` are in the prompt of its conversations.
+    """
+
+    class Kind(models.TextChoices):
+        PROJECT = "project", _("project")
+        ASSISTANT = "assistant", _("assistant")
+        CHARACTER = "character", _("character")
+
+    class LearnsTo(models.TextChoices):
+        SPACE = "space", _("this space")
+        EVERYWHERE = "everywhere", _("everywhere")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=models.CASCADE, related_name="spaces")
+    name = models.CharField(_("name"), max_length=100)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices, default=Kind.PROJECT)
+    instructions = models.TextField(
+        _("instructions"), blank=True, default="", help_text=_("What the assistant is told in its conversations.")
+    )
+    learns_to = models.CharField(
+        _("what is learned goes to"), max_length=10, choices=LearnsTo.choices, default=LearnsTo.SPACE
+    )
+    archived = models.BooleanField(_("archived"), default=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "space"
+        verbose_name = _("space")
+        verbose_name_plural = _("spaces")
+        ordering = ["created_at", "id"]
+        constraints = [
+            has_owner("space"),
+            models.UniqueConstraint("user", Lower("name"), name="space_name_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)  # a name may say anything, and a log holds no text (R3)
+
+
 class ApiToken(AbstractAuthToken):
     """A token for API clients; only its digest is stored. It has no expiry unless given one.
 
     A service token may act for the end users of its owner (T4). `scopes` holds those that were given and those that
     these include. `throttle` limits the requests of all its end users together (``60/min``; empty: no limit).
     `encrypted_jwt_secret` verifies whom a chat client names; it is written once and never shown, logged or exported.
+    `space`: the one it is bound to, None for none: whoever it acts for looks from there (P5), an end user of a service
+    from their own of that name.
     """
 
     name = models.CharField(_("name"), max_length=100, blank=True, default="")
@@ -80,6 +145,9 @@ class ApiToken(AbstractAuthToken):
     )
     last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True, editable=False)
     throttle = models.CharField(_("request limit"), max_length=20, blank=True, default="")
+    space = models.ForeignKey(
+        Space, verbose_name=_("space"), null=True, blank=True, on_delete=models.CASCADE, related_name="tokens"
+    )
     encrypted_jwt_secret = models.TextField(blank=True, default="", editable=False)
 
     class Meta:

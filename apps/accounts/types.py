@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Any
+from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, field_validator, model_validator
@@ -27,6 +28,18 @@ def _(text: str) -> str:
 def list_timezones() -> frozenset[str]:
     """The names of all time zones; reading them takes a walk through the file system."""
     return frozenset(available_timezones())
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """From where a person looks at what is remembered (P2).
+
+    They see what is everywhere and what is in `space`, and what they make goes there; None is everywhere alone. With
+    `everything` they see all spaces at once, as whoever looks after their memories does.
+    """
+
+    space: UUID | None = None
+    everything: bool = False
 
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]

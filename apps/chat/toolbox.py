@@ -61,13 +61,17 @@ def describe_memory(memory: LongTermMemory | AtomicMemory) -> MemoryResult:
     return MemoryResult(text=say_memory(memory), **common, **own)
 
 
-def get_memory(user: User, memory_id: UUID) -> LongTermMemory | AtomicMemory:
-    """Return the person's memory of either kind, of any status; `NotFound` for none and for another person's."""
-    memory: LongTermMemory | AtomicMemory | None = LONG_TERM.by_ids(user, [memory_id]).get(memory_id)
-    memory = memory or ATOMIC.by_ids(user, [memory_id]).get(memory_id)
-    if memory is None:
-        raise NotFound("This memory does not exist.")
-    return memory
+def get_memory(user: User, memory_id: UUID, *, to_change: bool = False) -> LongTermMemory | AtomicMemory:
+    """Return the person's memory of either kind, of any status; `NotFound` for none and for another person's.
+
+    `to_change`: also for one that is seen, and not changed, from where they look.
+    """
+    for kind in (LONG_TERM, ATOMIC):
+        rows = kind.changeable(user) if to_change else kind.rows(user)
+        memory: LongTermMemory | AtomicMemory | None = rows.filter(id=memory_id).first()
+        if memory is not None:
+            return memory
+    raise NotFound("This memory does not exist.")
 
 
 class AddMemoryArguments(Arguments):
@@ -126,7 +130,7 @@ class UpdateMemoryArguments(Arguments):
 
 def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryResult:
     """Change a memory. `NotFound`; `Conflict` where another one says the same, or where it is history."""
-    memory = get_memory(caller.user, arguments.id)
+    memory = get_memory(caller.user, arguments.id, to_change=True)
     if not arguments.model_dump(exclude={"id"}, exclude_none=True):
         raise InvalidInput("Name at least one of content, key, category and tags to change.")
     is_atomic = isinstance(memory, AtomicMemory)
@@ -173,7 +177,7 @@ class DeleteMemoryResult(Result):
 @transaction.atomic
 def delete_memory(caller: Caller, arguments: DeleteMemoryArguments) -> DeleteMemoryResult:
     """Delete a memory for good (L6), and list where else its text is unless `copies` are deleted, too."""
-    memory = get_memory(caller.user, arguments.id)
+    memory = get_memory(caller.user, arguments.id, to_change=True)
     if isinstance(memory, AtomicMemory):
         gone = delete_memories(ATOMIC, user=caller.user, ids=[memory.id], now=caller.now)
         return DeleteMemoryResult(deleted=gone.deleted, copies_left=[])
@@ -194,7 +198,7 @@ class MuteMemoryArguments(Arguments):
 
 def set_muted(caller: Caller, arguments: MuteMemoryArguments) -> MemoryResult:
     """Keep a memory but recall it in no reply, or recall it again (L10). `Conflict` for one that is history."""
-    memory = get_memory(caller.user, arguments.id)
+    memory = get_memory(caller.user, arguments.id, to_change=True)
     kind = ATOMIC if isinstance(memory, AtomicMemory) else LONG_TERM
     mute_memories(kind, user=caller.user, ids=[memory.id], muted=arguments.muted, now=caller.now)
     memory = get_memory(caller.user, arguments.id)

@@ -16,6 +16,7 @@ from django.db.models.functions import MD5
 
 from apps.accounts.models import User
 from apps.accounts.services.people import keep_account
+from apps.accounts.spaces import changed_from, sight_parameters
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
@@ -41,6 +42,7 @@ TOOLS_RUN = timedelta(days=1)
 CANDIDATES = """
 SELECT session_id
 FROM conversation JOIN chat_session ON chat_session.id = session_id AND NOT temporary
+     AND (%(everything)s OR chat_session.space_id IS NOT DISTINCT FROM %(space)s)
 WHERE conversation.user_id = %(user)s AND md5(content) = ANY(%(digests)s) AND role = 'assistant' AND NOT from_history
 ORDER BY create_time DESC
 LIMIT 50
@@ -93,7 +95,8 @@ def find_session(*, user: User, given: ClientHistory, now: datetime) -> uuid.UUI
     if not replies:
         begun = _find_begun_session(user, given, now=now) if given.beginning else None
         return begun or _find_unanswered_session(user, given, now=now)
-    rows = fetch_prepared(CANDIDATES, {"user": user.pk, "digests": _digest_texts(replies[-_EVIDENCE:])})
+    values = {"user": user.pk, "digests": _digest_texts(replies[-_EVIDENCE:]), **sight_parameters(user)}
+    rows = fetch_prepared(CANDIDATES, values)
     candidates = list(dict.fromkeys(session_id for (session_id,) in rows))
     best: tuple[int, bool, uuid.UUID] | None = None
     for session_id in candidates[:MAX_CANDIDATES]:
@@ -112,7 +115,7 @@ def _find_unanswered_session(user: User, given: ClientHistory, *, now: datetime)
     answered = Message.objects.filter(session=OuterRef("session"), role=Role.ASSISTANT)
     waiting = Q(status=MessageStatus.FAILED) | (Q(status=MessageStatus.COMPLETE) if given.has_results else Q())
     rows = Message.objects.annotate(digest=MD5("content")).filter(digest__in=_digest_texts([given.message]))
-    rows = rows.filter(waiting, user=user, role=Role.USER, create_time__gte=since)
+    rows = rows.filter(waiting, changed_from(user, "session__space"), user=user, role=Role.USER, create_time__gte=since)
     row = rows.filter(~Exists(answered)).order_by("-create_time").only("session_id").first()
     return row.session_id if row else None
 
@@ -123,7 +126,7 @@ def _find_begun_session(user: User, given: ClientHistory, *, now: datetime) -> u
     A whole reply proves it. Of a part of one, which the client may have written itself, only a recent reply does.
     """
     asked = Message.objects.annotate(digest=MD5("content")).filter(
-        user=user, role=Role.USER, digest__in=_digest_texts([given.message])
+        changed_from(user, "session__space"), user=user, role=Role.USER, digest__in=_digest_texts([given.message])
     )
     replies = Message.objects.filter(reply_to__in=asked, role=Role.ASSISTANT, from_history=False)
     replies = replies.filter(session__temporary=False).exclude(status=MessageStatus.REPLACED)
@@ -140,7 +143,8 @@ def _find_begun_session(user: User, given: ClientHistory, *, now: datetime) -> u
 def ensure_session(*, user: User, session_id: uuid.UUID, temporary: bool = False) -> None:
     """Make the session with this ID, unless it is there: for clients that name their conversations themselves."""
     keep_account(user)
-    Session.objects.get_or_create(id=session_id, user=user, defaults={"temporary": temporary})
+    defaults = {"temporary": temporary, "space_id": user.sight.space}
+    Session.objects.get_or_create(id=session_id, user=user, defaults=defaults)
 
 
 @transaction.atomic(savepoint=False)

@@ -11,6 +11,7 @@ from django.db.models.functions import MD5
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.models import Space
 from apps.conversations.types import MAX_MODEL_CHARS
 from apps.core.same_owner import has_owner, share_owner
 
@@ -19,6 +20,7 @@ class Session(models.Model):
     """One conversation (C2). A `temporary` one reads and writes no memory and is deleted after idling (C7).
 
     `model`: the name of the chat model that its owner chose for it; "" leaves it to the default one.
+    `space`: the one it is in, None for none (P1).
     `via`: the program that began it, such as ``token:<key>``, "" for a person at the page.
     `pinned` and `archived` say where its owner wants to see it in lists, and nothing else: an archived conversation is
     recalled, summarised and found like any other.
@@ -31,6 +33,15 @@ class Session(models.Model):
     title = models.CharField(_("title"), max_length=200, blank=True, default="")
     temporary = models.BooleanField(_("temporary"), default=False)
     model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
+    space = models.ForeignKey(
+        Space,
+        verbose_name=_("space"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.RESTRICT,
+        related_name="sessions",
+    )
     pinned = models.BooleanField(_("pinned"), default=False, db_default=False)
     archived = models.BooleanField(_("archived"), default=False, db_default=False)
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
@@ -43,14 +54,20 @@ class Session(models.Model):
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
         ordering = ["-last_active_at", "-id"]
-        constraints = [has_owner("chat_session")]
+        constraints = [has_owner("chat_session"), *share_owner("chat_session", "space")]
         indexes = [
             models.Index(fields=["user", "-last_active_at", "-id"], name="session_user_active"),
+            models.Index(fields=["user", "space"], name="session_space", condition=models.Q(space__isnull=False)),
             models.Index(fields=["last_active_at"], name="session_temporary", condition=models.Q(temporary=True)),
         ]
 
     def __str__(self) -> str:
         return str(self.id)  # the admin's log keeps this, and a log holds no text (R3)
+
+    @property
+    def learns_in(self) -> uuid.UUID | None:
+        """The space that what is learned here goes to, None for everywhere (P3)."""
+        return self.space_id if self.space and self.space.learns_to == Space.LearnsTo.SPACE else None
 
 
 class Role(models.TextChoices):

@@ -16,10 +16,11 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
+from apps.accounts.spaces import sight_parameters
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work, wake_workers
 from apps.conversations.sessions import get_message, lock_session, make_title
-from apps.conversations.types import Line, OpenRound, Round, SaidRound, Window
+from apps.conversations.types import Line, OpenRound, Round, SaidRound, SessionSpace, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 from apps.core.llm.metering import ModelCall
@@ -38,8 +39,8 @@ WITH opened AS (
     SET last_position = last_position + 2,
         last_active_at = GREATEST(last_active_at, %(now)s),
         title = CASE WHEN title = '' THEN %(title)s ELSE title END
-    WHERE id = %(session)s AND user_id = %(user)s
-    RETURNING id, user_id, last_position, temporary, model
+    WHERE id = %(session)s AND user_id = %(user)s AND (%(everything)s OR space_id IS NOT DISTINCT FROM %(space)s)
+    RETURNING id, user_id, last_position, temporary, model, space_id
 ), said AS (
     INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
                               idempotency_key, attempt, lease_until)
@@ -64,8 +65,9 @@ WITH opened AS (
 )
 SELECT said.position, opened.temporary, opened.model, (SELECT data_epoch FROM accounts_user WHERE id = %(user)s),
        (SELECT jsonb_agg(jsonb_build_array(id, role, content, reply_to_id) ORDER BY position)
-        FROM (SELECT * FROM earlier UNION ALL SELECT * FROM summary) AS before)
-FROM said, opened
+        FROM (SELECT * FROM earlier UNION ALL SELECT * FROM summary) AS before),
+       space.id, space.name, space.instructions, space.learns_to = 'space'
+FROM said, opened LEFT JOIN space ON space.id = opened.space_id
 """
 
 CLOSE_ROUND = f"""
@@ -134,6 +136,7 @@ def open_round(
         "content": content,
         "key": idempotency_key,
         "window": window_limit,
+        **sight_parameters(user),
     }
     try:
         # No savepoint: a caller has nothing of its own to keep when this is refused.
@@ -145,7 +148,7 @@ def open_round(
         raise
     if not rows:
         raise NotFound("This session does not exist.")
-    ((position, temporary, model, data_epoch, earlier),) = rows
+    ((position, temporary, model, data_epoch, earlier, *space),) = rows
     window = make_window(
         (
             (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))
@@ -165,6 +168,7 @@ def open_round(
         temporary=temporary,
         data_epoch=data_epoch,
         model=model,
+        space=SessionSpace(*space) if space[0] else None,
     )
     return opened, window
 
@@ -183,6 +187,14 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
     if not taken:
         raise Conflict("Only a failed message can be retried.", fields={"message_id": str(message_id)})
     return describe_open(message, session=session, user=user, attempt=message.attempt + 1)
+
+
+def describe_space(session: Session) -> SessionSpace | None:
+    """Return the space that a session is in, as a turn needs it."""
+    space = session.space
+    if space is None:
+        return None
+    return SessionSpace(space.id, space.name, space.instructions, learns=session.learns_in is not None)
 
 
 def describe_open(
@@ -204,6 +216,7 @@ def describe_open(
         temporary=session.temporary,
         data_epoch=user.data_epoch,
         model=session.model,
+        space=describe_space(session),
         alternates=alternates,
         learned=alternates and message.status == MessageStatus.COMPLETE,
     )

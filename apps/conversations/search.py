@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import F, Func, Q, TextField
 
 from apps.accounts.models import User
+from apps.accounts.spaces import seen_from, sight_parameters
 from apps.conversations.models import Role, Session
 from apps.conversations.types import FoundMessage
 from apps.core.db import fetch_rows
@@ -28,11 +29,18 @@ NEWEST = 3_000
 # So many times more messages are read where words are found in what clients put into messages.
 ECHOES = 10
 
+# Sessions that are not seen from where the person looks (P2); it reads `sight_parameters`.
+HIDDEN_SESSIONS = """
+SELECT id FROM chat_session
+WHERE user_id = %(user)s AND space_id IS NOT NULL AND space_id IS DISTINCT FROM %(space)s AND NOT %(everything)s
+"""
+
 # What people said and were told, and can still read.
-READABLE = """
+READABLE = f"""
 message.user_id = %(user)s AND message.role IN ('user', 'assistant') AND message.status <> 'replaced'
 AND message.session_id NOT IN (SELECT id FROM chat_session WHERE user_id = %(user)s AND temporary)
-"""
+AND message.session_id NOT IN ({HIDDEN_SESSIONS})
+"""  # noqa: S608 - our own names
 SINCE, UNTIL = "AND message.create_time >= %(since)s\n", "AND message.create_time <= %(until)s\n"
 
 FIND_AMONG_NEWEST = """
@@ -106,6 +114,7 @@ def find_in_files(user: User, terms: SearchTerms, *, limit: int, within: TimeRan
 def _fetch(user: User, statement: str, conditions: _Conditions, *, limit: int, within: TimeRange) -> list[FoundMessage]:
     bounds = {"since": within.since, "until": within.until}
     parameters = {**conditions.values, **bounds, "user": user.pk, "limit": limit, "newest": NEWEST}
+    parameters |= sight_parameters(user)
     readable = READABLE + (SINCE if within.since else "") + (UNTIL if within.until else "")
     written = statement.format(readable=readable, conditions=" AND ".join(conditions.texts))
     return [FoundMessage(*row) for row in fetch_rows(written, parameters)]
@@ -204,7 +213,7 @@ def find_titled_sessions(user: User, terms: SearchTerms, *, limit: int, within: 
     if not terms:
         return []
     text = Func(F("title"), function="message_text", output_field=TextField())
-    found = Session.objects.filter(user=user, temporary=False).alias(text=text)
+    found = Session.objects.filter(seen_from(user), user=user, temporary=False).alias(text=text)
     for wanted in (*((word,) for word in (*terms.words, *terms.literals)), *terms.parts):
         found = found.filter(reduce(or_, (Q(text__contains=spelling) for spelling in wanted)))
     if within.since:

@@ -18,6 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.accounts.services.ledger import record_sessions
 from apps.accounts.services.people import get_program, keep_account
+from apps.accounts.spaces import changed_from, seen_from
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS
@@ -30,8 +31,10 @@ _READ_FOR_TITLE = 2_000
 
 
 def create_session(*, user: User, title: str = "", temporary: bool = False, model: str = "") -> Session:
-    """Start a conversation with a new unique ID and an empty window (C2)."""
-    return Session.objects.create(user=user, title=title, temporary=temporary, model=model, via=get_program())
+    """Start a conversation with a new unique ID and an empty window (C2), in the space that the person looks from."""
+    return Session.objects.create(
+        user=user, title=title, temporary=temporary, model=model, space_id=user.sight.space, via=get_program()
+    )
 
 
 def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
@@ -40,7 +43,8 @@ def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
     Its owner's account is locked against erasure first, as erasure locks it first.
     """
     keep_account(user)
-    session = Session.objects.select_for_update(no_key=True).filter(user=user, id=session_id).first()
+    found = Session.objects.select_for_update(no_key=True).filter(changed_from(user), user=user, id=session_id)
+    session = found.first()
     if session is None:
         raise NotFound("This session does not exist.")
     return session
@@ -58,8 +62,8 @@ def keep_sessions(user: User) -> None:
 
 def update_session(*, user: User, session_id: uuid.UUID, changes: Mapping[str, Any]) -> Session:
     """Give the session another title, pin it or archive it; or `NotFound`. Its place by last activity stays."""
-    Session.objects.filter(user=user, id=session_id).update(**changes)
-    return get_session(user, session_id)
+    Session.objects.filter(changed_from(user), user=user, id=session_id).update(**changes)
+    return get_session(user, session_id, to_change=True)
 
 
 def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
@@ -69,7 +73,7 @@ def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
 
 def delete_session(*, user: User, session_id: uuid.UUID) -> int:
     """Delete the session with its messages, turns and working memory; memories stay, pointing nowhere (W4)."""
-    deleted = delete_sessions(Session.objects.filter(user=user, id=session_id))
+    deleted = delete_sessions(Session.objects.filter(changed_from(user), user=user, id=session_id))
     if not deleted:
         raise NotFound("This session does not exist.")
     return deleted
@@ -148,13 +152,14 @@ def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:
 
 
 def list_sessions(user: User) -> QuerySet[Session]:
-    """Sessions of the user, most recently active first."""
-    return Session.objects.filter(user=user)
+    """Sessions that the user sees, most recently active first."""
+    return Session.objects.filter(seen_from(user), user=user)
 
 
-def get_session(user: User, session_id: uuid.UUID) -> Session:
-    """Return the session, or raise `NotFound`."""
-    session = Session.objects.filter(user=user, id=session_id).first()
+def get_session(user: User, session_id: uuid.UUID, *, to_change: bool = False) -> Session:
+    """Return the session, or raise `NotFound`; `to_change`: also where it is seen, but not changed, from here (P5)."""
+    allowed = changed_from(user) if to_change else seen_from(user)
+    session = Session.objects.filter(allowed, user=user, id=session_id).select_related("space").first()
     if session is None:
         raise NotFound("This session does not exist.")
     return session

@@ -19,6 +19,16 @@ MAX_AUTO_TITLE_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
+class SessionSpace:
+    """The space of a session, as a turn needs it. `learns`: what is learned stays there, and is not everywhere (P3)."""
+
+    id: uuid.UUID
+    name: str
+    instructions: str
+    learns: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OpenRound:
     """A user's message that waits for its reply.
 
@@ -26,6 +36,7 @@ class OpenRound:
     this run: only the run that holds the newest one may store a reply. `data_epoch` is its owner's: a reply to
     something erased meanwhile is not stored (R3). `alternates`: a reply that came meanwhile gives way to this run's.
     `model`: the chat model that the session is set to. `learned`: the message was left to be learned from before.
+    `space`: the one that the session is in, None for none (P1).
     """
 
     message_id: uuid.UUID
@@ -41,6 +52,7 @@ class OpenRound:
     model: str = ""
     alternates: bool = False
     learned: bool = False
+    space: SessionSpace | None = None
 
 
 @dataclass(frozen=True, slots=True)

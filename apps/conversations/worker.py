@@ -16,8 +16,7 @@ from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from apps.accounts.models import User
-from apps.conversations.models import Work
+from apps.conversations.models import Session, Work
 from apps.conversations.queue import (
     EXTRACTED_CHARACTERS,
     Blame,
@@ -99,7 +98,12 @@ def _claim_session(
         max_characters=max_characters,
         paused=paused,
     )
-    return SessionClaim(token=token, work=tuple(work), user=User.objects.get(id=work[0].user_id)) if work else None
+    if not work:
+        return None
+    # What is learned and summarised sees and writes what a turn of this conversation does (P3).
+    session = Session.objects.select_related("space", "user").get(id=work[0].session_id)
+    seen = session.learns_in if kind == Work.Kind.EXTRACT else session.space_id
+    return SessionClaim(token=token, work=tuple(work), user=session.user.within(seen))
 
 
 def _get_lease() -> timedelta:

@@ -39,7 +39,7 @@ from apps.memory.judge.known import list_known_memories, list_paraphrases
 from apps.memory.judge.types import JudgedOperation, JudgedStatement, Relation, Said
 from apps.memory.judge.verdicts import record_verdicts
 from apps.memory.keyed import ProposedEntry
-from apps.profile.document import ProposedSection
+from apps.profile.document import REPLY_STYLE, ProposedSection
 from apps.profile.services import get_user_profile, propose_sections
 
 # Messages before the claimed ones that the model is shown, to understand those.
@@ -243,7 +243,8 @@ def _write(
     proposals = [
         ProposedSection(section=item.section, text=item.text, message_id=message.id, said_at=message.create_time)
         for item in answer.profile
-        if (message := given.said.get(item.about)) is not None
+        if (claim.user.sight.space is None or item.section == REPLY_STYLE)  # the rest stays in the space (P3)
+        and (message := given.said.get(item.about)) is not None
         and is_grounded(item.text, said=given.own)
         and not given.is_borrowed(item.text)
         and not copies_example(item.text, said=given.shown)

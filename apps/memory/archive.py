@@ -19,8 +19,9 @@ from apps.core.text.segment import cjk_runs
 from apps.memory.changes.records import changed_by
 from apps.memory.entries import record_entries
 from apps.memory.keyed import Mode
+from apps.memory.kinds import LONG_TERM
 from apps.memory.locking import lock_memories
-from apps.memory.models import Category, Change, LongTermMemory, Source, Status, WorkingMemory
+from apps.memory.models import Category, Change, Source, WorkingMemory
 from apps.memory.validation import MAX_PROPOSED_CHARACTERS, Proposal, find_problems, measure_value
 from apps.memory.working import WorkingMemorySnapshot, list_idle, to_snapshot
 
@@ -63,11 +64,12 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
     if row is None:
         return False
     important = [] if session.temporary else list_important(to_snapshot(row))
+    learner = user.within(session.learns_in)
     row.delete()
     with changed_by(origin=Change.Origin.LIFE_CYCLE, actor=None):
         record_entries(
-            user=user,
-            entries=_leave_stated(user, important),
+            user=learner,
+            entries=_leave_stated(learner, important),
             session_id=session_id,
             message_id=None,
             said_at=row.created_at,
@@ -111,8 +113,7 @@ def _states_something(key: str, value: Any) -> bool:
 
 def _leave_stated(user: User, proposals: Sequence[Proposal]) -> list[Proposal]:
     """Drop what is known already from the person themself, or from what they said: it is surer than this."""
-    known = LongTermMemory.objects.filter(
-        user=user, status=Status.ACTIVE, normalized_key__in=[proposal.normalized_key for proposal in proposals]
-    ).exclude(source=Source.SYSTEM)
+    asked = [proposal.normalized_key for proposal in proposals]
+    known = LONG_TERM.active(user).filter(normalized_key__in=asked).exclude(source=Source.SYSTEM)
     keys = set(known.values_list("normalized_key", flat=True))
     return [proposal for proposal in proposals if proposal.normalized_key not in keys]

@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.accounts.models import User
+from apps.accounts.spaces import held_by
 from apps.accounts.types import MemorySettings
 from apps.core.text.clean import json_text, readable_text
 from apps.core.text.commands import Command, CommandKind, Meant, Statement, match_forget_targets, read_commands
@@ -105,14 +106,24 @@ def register_statement_holder(kind: str, holder: StatementHolder) -> None:
 
 
 def run_commands(
-    *, user: User, commands: Sequence[Command], said: Said, settings: MemorySettings, now: datetime
+    *,
+    user: User,
+    commands: Sequence[Command],
+    said: Said,
+    settings: MemorySettings,
+    now: datetime,
+    learner: User | None = None,
 ) -> list[CommandResult]:
-    """Carry out what a message of the person asks to remember and to forget; run again, it does nothing twice."""
+    """Carry out what a message of the person asks to remember and to forget; run again, it does nothing twice.
+
+    `learner`: the person as they look from where what is to be remembered goes, if not from where they look (P3). What
+    is to be forgotten may be everywhere as well: they say so themselves.
+    """
     results = []
     for command, operation in _name_operations(said.message_id, commands):
         with changed_by(origin=Change.Origin.TURN, actor=user):
             if command.kind is CommandKind.REMEMBER:
-                result = remember_statement(user, command.text, said, settings, operation=operation, now=now)
+                result = remember_statement(learner or user, command.text, said, settings, operation=operation, now=now)
             else:
                 result = forget_stated(user=user, command=command, operation=operation, now=now)
         # What may not have been meant for the memory, and matches nothing in it, was not.
@@ -152,7 +163,7 @@ def remember_statement(
     normal = {chunk: normalize_value(chunk) for chunk in chunks}
     digests = {chunk: digest_content(user, chunk) for chunk in chunks}
     forgotten = find_tombstones(user, digests.values())
-    known = AtomicMemory.objects.filter(user=user, normalized_content__in=set(normal.values()))
+    known = ATOMIC.rows(user).filter(held_by(user), normalized_content__in=set(normal.values()))
     rows = list(known.defer("terms", "term_count").order_by("create_time"))
     kept: list[AtomicMemory] = []
     drafts: list[AtomicDraft] = []

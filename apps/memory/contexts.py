@@ -13,6 +13,7 @@ from django.db.models import Func, IntegerField, Max, Prefetch, Q, QuerySet, Sum
 
 from apps.accounts.models import User
 from apps.accounts.services.people import get_program
+from apps.accounts.spaces import changed_from, seen_from
 from apps.conversations.sessions import get_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
@@ -108,8 +109,9 @@ ORDER BY context.updated_at DESC, context.id DESC, position
 
 
 def list_contexts(user: User) -> QuerySet[SharedContext]:
-    """Return the person's contexts with their entries, newest first."""
-    return SharedContext.objects.filter(user=user).prefetch_related(_ENTRIES).order_by("-created_at", "-id")
+    """Return the contexts that the person sees, with their entries, newest first."""
+    mine = SharedContext.objects.filter(seen_from(user), user=user)
+    return mine.prefetch_related(_ENTRIES).order_by("-created_at", "-id")
 
 
 def get_context(user: User, context_id: UUID) -> SharedContext:
@@ -174,7 +176,7 @@ def create_context(
     content = _check_text("content", content)
     _check_size("content", len(content.encode()))
     if session_id is not None:
-        get_session(user, session_id)
+        user = user.within(get_session(user, session_id).space_id)
     if session_id is not None and message_id is not None:
         _lock_contexts(session_id)
         made = SharedContext.objects.filter(user=user, session=session_id, message=message_id)
@@ -264,6 +266,7 @@ def _create(
 ) -> SharedContext:
     context = SharedContext.objects.create(
         user=user,
+        space_id=user.sight.space,
         session_id=session_id,
         message_id=message_id,
         title=title,
@@ -271,7 +274,14 @@ def _create(
         created_at=now,
         updated_at=now,
     )
-    made = ChangeDraft(Change.Kind.CONTEXT, Change.Action.CREATE, context.id, before=None, after=snapshot(context))
+    made = ChangeDraft(
+        Change.Kind.CONTEXT,
+        Change.Action.CREATE,
+        context.id,
+        before=None,
+        after=snapshot(context),
+        space_id=context.space_id,
+    )
     record_changes(user=user, changes=[made], now=now)
     return context
 
@@ -296,7 +306,8 @@ def _append(context: SharedContext, *, text: str, author: str, message_id: UUID 
 
 
 def _lock_context(user: User, context_id: UUID, *, no_key: bool = False) -> SharedContext:
-    context = SharedContext.objects.select_for_update(no_key=no_key).filter(user=user, id=context_id).first()
+    found = SharedContext.objects.select_for_update(no_key=no_key).filter(changed_from(user), user=user, id=context_id)
+    context = found.first()
     if context is None:
         raise NotFound("This context does not exist.")
     return context

@@ -72,7 +72,7 @@ def delete_memories(
     """
     wanted = list(dict.fromkeys(ids))
     lock_memories(user)
-    found = list(kind.rows(user).filter(id__in=wanted)) if wanted else []
+    found = list(kind.changeable(user).filter(id__in=wanted)) if wanted else []
     doomed = [memory.id for memory in found]
     if copies and kind is LONG_TERM:
         doomed += _delete_copies(user, found, now=now)

@@ -13,6 +13,7 @@ from django.db.models import DateTimeField, F
 from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
+from apps.accounts.spaces import held_by
 from apps.conversations.sessions import get_session
 from apps.core.text.fold import normalize_key, spell_value
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
@@ -77,7 +78,8 @@ def _list_claims(rows: Iterable[LongTermMemory]) -> set[Claim]:
 class Ledger:
     """The memories under some keys of one person: read at once, changed in Python, stored at once by `save`.
 
-    The caller is in a transaction and holds `lock_memories`. `keys` are normalised. `operation`: the one that all
+    The caller is in a transaction and holds `lock_memories`. Of one space: the one that what they make goes to (P3).
+    `keys` are normalised. `operation`: the one that all
     changes are part of, instead of one for each key.
     """
 
@@ -95,7 +97,7 @@ class Ledger:
         self._keys = {key: KeyRows(operation or uuid4()) for key in keys}
         self._made: set[UUID] = set()
         self._updates: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
-        rows = LONG_TERM.rows(user).filter(normalized_key__in=self._keys, status__in=_STORED)
+        rows = LONG_TERM.rows(user).filter(held_by(user), normalized_key__in=self._keys, status__in=_STORED)
         for row in rows.annotate(said_at=_SAID_AT).order_by("created_at", "id"):
             found = self._keys[row.normalized_key]
             match row.status:
@@ -169,7 +171,7 @@ class Ledger:
     def _list_versions(self, key: str) -> list[Version]:
         """The values that a key with an active memory had, as they were said, the active one last."""
         rows = self._keys[key]
-        ended = LongTermMemory.objects.filter(user=self._user, normalized_key=key, status=Status.SUPERSEDED)
+        ended = LONG_TERM.rows(self._user).filter(held_by(self._user), normalized_key=key, status=Status.SUPERSEDED)
         found = ended.annotate(said_at=_SAID_AT).order_by("said_at", "created_at", "id").values_list("value", "said_at")
         return [*(Version(*row) for row in found), Version(rows.current, rows.said_at or self._now)]
 

@@ -18,9 +18,10 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Value
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
 
 from apps.accounts.models import User
+from apps.accounts.spaces import changed_from, held_by, seen_from
 from apps.core.errors import NotFound
 from apps.core.text.clean import readable_text
 from apps.core.text.fold import fold_for_search, normalize_key, normalize_value
@@ -141,17 +142,29 @@ class MemoryKind(ABC):
     # Reading
 
     def rows(self, user: User) -> QuerySet[Any]:
-        """Return the person's memories of every status, newest first."""
-        found: QuerySet[Any] = self.model.objects.filter(user=user).defer(*self.derived)
+        """Return the person's memories of every status that they see from where they look, newest first (P2)."""
+        found: QuerySet[Any] = self.model.objects.filter(seen_from(user), user=user).defer(*self.derived)
         return found.order_by(f"-{self.made_at}", "-id")
 
     def active(self, user: User) -> QuerySet[Any]:
         """Return the person's active memories, newest first."""
         return self.rows(user).filter(status=Status.ACTIVE)
 
-    def get(self, user: User, memory_id: UUID) -> Any:
-        """Return a memory of any status, or raise `NotFound` for none and for another person's."""
-        memory = self.rows(user).filter(id=memory_id).first()
+    def held(self, user: User) -> QuerySet[Any]:
+        """Return the active memories in the very space that what the person makes goes to: no two are the same."""
+        return self.active(user).filter(held_by(user))
+
+    def changeable(self, user: User) -> QuerySet[Any]:
+        """Return the memories that may be changed from where the person looks (P5)."""
+        return self.rows(user).filter(changed_from(user))
+
+    def get(self, user: User, memory_id: UUID, *, to_change: bool = False) -> Any:
+        """Return a memory of any status, or raise `NotFound` for none and for another person's.
+
+        `to_change`: also for one that is seen and not changed from where the person looks.
+        """
+        rows = self.changeable(user) if to_change else self.rows(user)
+        memory = rows.filter(id=memory_id).first()
         if memory is None:
             raise NotFound("This memory does not exist.")
         return memory
@@ -180,6 +193,7 @@ class MemoryKind(ABC):
             object_id=memory.id,
             before=before,
             after=self.snapshot(memory),
+            space_id=memory.space_id,
             **fields,
         )
 
@@ -246,7 +260,7 @@ class MemoryKind(ABC):
 
     def list_replaced(self, user: User, memory: Any) -> list[Any]:
         """Return the active memories that took the place of one that is history."""
-        return list(self.active(user).filter(supersedes=memory))
+        return list(self.active(user).filter(supersedes=memory, space=memory.space_id))
 
     @abstractmethod
     def search(self, memories: QuerySet[Any], text: str, *, by_index: bool | None = None) -> QuerySet[Any]:
@@ -294,6 +308,7 @@ class LongTermKind(MemoryKind):
         Field("id"),
         Field("session_id"),
         Field("message_id"),
+        Field("space_id", tracked=True, if_set=True),
         Field("category", tracked=True, editable=True, required=True),
         Field("key", tracked=True, editable=True, required=True, text=True),
         Field("value", tracked=True, editable=True, required=True, text=True),
@@ -316,8 +331,18 @@ class LongTermKind(MemoryKind):
 
     def rows(self, user: User) -> QuerySet[LongTermMemory]:
         # The normalised key groups and finds; only what search reads is too large to come with every row.
-        found = LongTermMemory.objects.filter(user=user).defer(*SEARCH_FIELDS)
+        found = LongTermMemory.objects.filter(seen_from(user), user=user).defer(*SEARCH_FIELDS)
         return found.order_by("-created_at", "-id")
+
+    def active(self, user: User) -> QuerySet[Any]:
+        """Return the active ones; in a space its own entry of a key, and not the one that is everywhere (P2)."""
+        found = super().active(user)
+        if user.sight.space is None:
+            return found
+        own = LongTermMemory.objects.filter(
+            user=user, status=Status.ACTIVE, space=user.sight.space, normalized_key=OuterRef("normalized_key")
+        )
+        return found.exclude(Exists(own), space=None)
 
     def derive(self, memory: Any) -> None:
         """Set identity, sameness (L3), index terms (K3) and words (K4)."""
@@ -353,7 +378,7 @@ class LongTermKind(MemoryKind):
         return {digest_key(user, normalize_key(values["key"])), *digest_values(user, values["value"])}
 
     def list_replaced(self, user: User, memory: Any) -> list[Any]:
-        return list(self.active(user).filter(normalized_key=memory.normalized_key))
+        return list(self.active(user).filter(normalized_key=memory.normalized_key, space=memory.space_id))
 
     def search(self, memories: QuerySet[Any], text: str, *, by_index: bool | None = None) -> QuerySet[Any]:
         """Keep what holds every keyword as the beginning of a word; without keywords, all of `text` as it stands."""
@@ -397,6 +422,7 @@ class AtomicKind(MemoryKind):
         Field("id"),
         Field("session_id"),
         Field("message_id"),
+        Field("space_id", tracked=True, if_set=True),
         Field("content", tracked=True, editable=True, required=True, text=True),
         Field("source"),
         Field("tags", tracked=True, editable=True),

@@ -112,7 +112,8 @@ def update_memory(
     if unknown := set(changes) - set(kind.editable):
         raise InvalidInput("Some fields cannot be changed.", fields={name: ["Cannot be changed."] for name in unknown})
     lock_memories(user)
-    memory = kind.get(user, memory_id)
+    memory = kind.get(user, memory_id, to_change=True)
+    there = user.within(memory.space_id)
     if seen is not None and memory.updated_at != seen:
         raise Outdated("This memory was changed in the meantime.")
     if memory.status not in CURRENT:
@@ -120,7 +121,7 @@ def update_memory(
     values = kind.clean({name: changes.get(name, getattr(memory, name)) for name in kind.editable})
     is_rewritten = kind.get_text(memory) != {name: values[name] for name in kind.texts}
     if is_rewritten and memory.status == Status.ACTIVE:
-        _refuse_taken(kind, user, values, but=[memory.id])
+        _refuse_taken(kind, there, values, but=[memory.id])
     writer = Writer(user, now=now)
     before = kind.snapshot(memory)
     with writer.change(kind, memory, Change.Action.EDIT):
@@ -131,12 +132,12 @@ def update_memory(
     if kind is LONG_TERM and "value" in changes and memory.status == Status.ACTIVE:
         lost = list_lost(before["value"], memory.value)
         ended = [KeyedValue(before["key"], item, memory.message_id) for item in lost]
-        end_atomic_twins(user, ended, said_at=now, operation=writer.operation, now=now)
+        end_atomic_twins(there, ended, said_at=now, operation=writer.operation, now=now)
     return memory
 
 
 def _find_same(kind: MemoryKind, user: User, values: Mapping[str, Any]) -> Any:
-    return kind.active(user).filter(**{kind.identity: kind.identify(values)})
+    return kind.held(user).filter(**{kind.identity: kind.identify(values)})
 
 
 def _refuse_taken(kind: MemoryKind, user: User, values: Mapping[str, Any], *, but: Collection[UUID]) -> None:
@@ -173,7 +174,7 @@ def _change_all(
     now: datetime,
 ) -> int:
     lock_memories(user)
-    memories = list(kind.rows(user).filter(id__in=ids, status__in=CURRENT).exclude(**values))
+    memories = list(kind.changeable(user).filter(id__in=ids, status__in=CURRENT).exclude(**values))
     writer = Writer(user, now=now)
     for memory in memories:
         with writer.change(kind, memory, action):
@@ -205,13 +206,15 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
     """
     values = kind.clean({"value" if kind is LONG_TERM else "content": text})
     lock_memories(user)
-    kept, merged = kind.get(user, kept_id), kind.get(user, merged_id)
+    kept, merged = kind.get(user, kept_id, to_change=True), kind.get(user, merged_id, to_change=True)
     if kept.id == merged.id:
         raise Conflict("A memory cannot be merged with itself.")
+    if kept.space_id != merged.space_id:
+        raise Conflict("These two are in different spaces. Move one of them first.")
     if not kept.status == merged.status == Status.ACTIVE:
         raise Conflict("Only active memories can be merged.")
     if kind is ATOMIC:
-        _refuse_taken(kind, user, values, but=[kept.id, merged.id])
+        _refuse_taken(kind, user.within(kept.space_id), values, but=[kept.id, merged.id])
     writer = Writer(user, now=now)
     # A merge that changes nothing about the memory kept is one still: the record of the other one says so.
     writer.supersede(kind, merged, by=kept)
@@ -240,15 +243,15 @@ def supersede_atomic_memory(*, user: User, memory_id: UUID, content: str, now: d
     """
     values = ATOMIC.clean({"content": content})
     lock_memories(user)
-    old = ATOMIC.get(user, memory_id)
+    old = ATOMIC.get(user, memory_id, to_change=True)
     if old.status != Status.ACTIVE:
         raise Conflict("Only an active memory can be superseded.")
-    _refuse_taken(ATOMIC, user, values, but=[])
+    _refuse_taken(ATOMIC, user.within(old.space_id), values, but=[])
     memory = AtomicMemory(tags=list(old.tags), timestamp=now)
     ATOMIC.assign(memory, values)
     clear_tombstones(user=user, digests=ATOMIC.digests(user, values))
     writer = Writer(user, now=now)
-    writer.create(ATOMIC, memory)
+    writer.create(ATOMIC, memory, beside=old)
     writer.supersede(ATOMIC, old, by=memory)
     writer.save()
     return memory
@@ -262,12 +265,12 @@ def restore_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: dateti
     the same.
     """
     lock_memories(user)
-    memory = kind.get(user, memory_id)
+    memory = kind.get(user, memory_id, to_change=True)
     if memory.status in CURRENT:
         raise Conflict("Only a superseded, rejected or evicted memory can be restored.")
     replaced = kind.list_replaced(user, memory)
     said = kind.get_text(memory)
-    _refuse_taken(kind, user, said, but=[row.id for row in replaced])
+    _refuse_taken(kind, user.within(memory.space_id), said, but=[row.id for row in replaced])
     writer = Writer(user, now=now)
     for row in replaced:
         writer.supersede(kind, row, by=memory)
@@ -288,7 +291,7 @@ def remove_item(*, user: User, memory_id: UUID, index: int, text: str, now: date
     `NotFound`; `Conflict` where the memory is not active, or the item is not there any more.
     """
     lock_memories(user)
-    memory: LongTermMemory = LONG_TERM.get(user, memory_id)
+    memory: LongTermMemory = LONG_TERM.get(user, memory_id, to_change=True)
     items = list_items(memory.value)
     if memory.status != Status.ACTIVE or not 0 <= index < len(items) or readable_text(items[index]) != text:
         raise Conflict("This list was changed in the meantime.")
@@ -329,7 +332,7 @@ def _write_snapshot() -> str:
     tracked = [(field, f"memory.{LONG_TERM.column(field.name).column}") for field in LONG_TERM.fields if field.tracked]
     always = ", ".join(f"'{field.name}', {column}" for field, column in tracked if not field.if_set)
     if_set = [
-        f"CASE WHEN {column} THEN jsonb_build_object('{field.name}', {column}) ELSE '{{}}' END"
+        f"CASE WHEN {column}::text <> 'false' THEN jsonb_build_object('{field.name}', {column}) ELSE '{{}}' END"
         for field, column in tracked
         if field.if_set
     ]

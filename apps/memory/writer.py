@@ -37,9 +37,13 @@ class Writer:
         """Name the operation that the changes from here on are part of, and the message that causes them."""
         self.operation, self._message = operation, message_id
 
-    def create(self, kind: MemoryKind, memory: Any, *, at: datetime | None = None) -> Any:
-        """Take in a new memory whose fields are set. `at`: when it is stored, if not now."""
+    def create(self, kind: MemoryKind, memory: Any, *, at: datetime | None = None, beside: Any = None) -> Any:
+        """Take in a new memory whose fields are set. `at`: when it is stored, if not now.
+
+        It is made in the space that the person looks from, or in that of the memory `beside` which it is made (P3).
+        """
         memory.user = self._user
+        memory.space_id = beside.space_id if beside is not None else self._user.sight.space
         setattr(memory, kind.made_at, at or self._now)
         memory.updated_at = self._now
         self._touched[memory.id] = kind, memory

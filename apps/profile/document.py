@@ -17,7 +17,8 @@ from apps.memory.models import Change
 from apps.profile.models import ProfileProposal, UserProfile
 
 # The sections that every document has, under fields of their own; all others are in `sections` (U1).
-TEXT_SECTIONS = ("reply_style", "language_habits", "background")
+REPLY_STYLE = "reply_style"
+TEXT_SECTIONS = (REPLY_STYLE, "language_habits", "background")
 
 MAX_SECTION_CHARACTERS = 2_000
 # Sections besides `TEXT_SECTIONS`.

@@ -18,6 +18,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
+from apps.accounts.spaces import seen_from, seen_sql, sight_parameters
 from apps.conversations.models import Session
 from apps.conversations.rounds import find_unsummarized, list_said_after, read_line, record_summary
 from apps.conversations.sessions import entitle_session, lock_session
@@ -241,19 +242,19 @@ def _lock_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
     return summary
 
 
-_RECENT = """
+_RECENT = f"""
 SELECT summary.id, session_id, summary.title, snippet, summary.created_at, session.last_active_at
 FROM session_summary AS summary JOIN chat_session AS session ON session.id = session_id
 WHERE summary.user_id = %(user)s AND NOT deleted AND NOT session.temporary
-  AND session_id IS DISTINCT FROM %(excluded)s::uuid
+  AND session_id IS DISTINCT FROM %(excluded)s::uuid AND {seen_sql("session")}
 ORDER BY session.last_active_at DESC, summary.id DESC
 LIMIT %(limit)s
-"""
+"""  # noqa: S608 - our own names
 
 
 def list_session_summaries(user: User) -> QuerySet[SessionSummary]:
-    """The user's session summaries, newest first."""
-    return SessionSummary.objects.filter(user=user, deleted=False)
+    """The session summaries that the user sees, newest first."""
+    return SessionSummary.objects.filter(seen_from(user, "session__space"), user=user, deleted=False)
 
 
 def get_session_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
@@ -271,7 +272,8 @@ def get_recent_session_summaries(
 
     They are for a model to read: without what was corrected or forgotten since. One that says nothing else is left out.
     """
-    rows = fetch_rows(_RECENT, {"user": user.pk, "excluded": exclude_session_id, "limit": limit})
+    values = {"user": user.pk, "excluded": exclude_session_id, "limit": limit, **sight_parameters(user)}
+    rows = fetch_rows(_RECENT, values)
     found = [SessionSummarySnapshot(*row) for row in rows]
     cut = cut_ended(user, [text for summary in found for text in (summary.title, summary.snippet)])
     pairs = zip(found, cut[::2], cut[1::2], strict=True)

@@ -6,6 +6,7 @@ import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.functions.text
 import django.utils.timezone
 import uuid
 from django.conf import settings
@@ -148,5 +149,30 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'settings',
                 'constraints': [models.UniqueConstraint(fields=('user', 'key'), name='setting_unique_per_user', nulls_distinct=False)],
             },
+        ),
+        migrations.CreateModel(
+            name='Space',
+            fields=[
+                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('name', models.CharField(max_length=100, verbose_name='name')),
+                ('kind', models.CharField(choices=[('project', 'project'), ('assistant', 'assistant'), ('character', 'character')], default='project', max_length=10, verbose_name='kind')),
+                ('instructions', models.TextField(blank=True, default='', help_text='What the assistant is told in its conversations.', verbose_name='instructions')),
+                ('learns_to', models.CharField(choices=[('space', 'this space'), ('everywhere', 'everywhere')], default='space', max_length=10, verbose_name='what is learned goes to')),
+                ('archived', models.BooleanField(default=False, verbose_name='archived')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='spaces', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+            ],
+            options={
+                'verbose_name': 'space',
+                'verbose_name_plural': 'spaces',
+                'db_table': 'space',
+                'ordering': ['created_at', 'id'],
+                'constraints': [models.UniqueConstraint(fields=('id', 'user'), name='space_has_owner'), models.UniqueConstraint(models.F('user'), django.db.models.functions.text.Lower('name'), name='space_name_unique')],
+            },
+        ),
+        migrations.AddField(
+            model_name='apitoken',
+            name='space',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='accounts.space', verbose_name='space'),
         ),
     ]

@@ -27,6 +27,7 @@ from knox.crypto import hash_token
 from apps.accounts.models import ApiToken, Setting, User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services.limits import digest_token, note_valid
+from apps.accounts.spaces import get_or_create_space
 from apps.accounts.types import ALL_SCOPES, MemorySettings, complete_scopes, parse_limit, read_setting_problems
 from apps.core.errors import Forbidden, InvalidInput, Unauthenticated
 from apps.core.secret_key import UnreadableSecret, decrypt, encrypt
@@ -224,18 +225,20 @@ def get_program() -> str:
 def resolve_person(*, token: ApiToken, headers: Mapping[str, str], body: Mapping[str, Any] | None = None) -> User:
     """Return the person meant: the end user that a service token names, made on first use; else the token's owner.
 
+    They look from the space that the token is bound to, an end user from their own of that name (P5).
     `headers` must be case-insensitive, as Django's and Starlette's are. `body` is that of ``/v1`` only. A bad name:
     `InvalidInput`. A JWT that does not verify: `Unauthenticated`. A deactivated end user: `Forbidden`.
     """
-    if not token.is_service:
-        return token.user
-    external_id = _read_external_id(token, headers, body or {})
+    external_id = _read_external_id(token, headers, body or {}) if token.is_service else None
     if external_id is None:
-        return token.user
+        return token.user if token.space_id is None else token.user.within(token.space_id)
     end_user = get_or_create_end_user(service=token.user, external_id=external_id)
     if not end_user.is_active:
         raise Forbidden("This end user is deactivated.")
-    return end_user
+    if token.space is None:
+        return end_user
+    own = get_or_create_space(user=end_user, name=token.space.name, kind=token.space.kind)
+    return end_user.within(own.id)
 
 
 def get_or_create_end_user(*, service: User, external_id: str) -> User:

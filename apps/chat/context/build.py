@@ -155,11 +155,9 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
 
 def _count_own_tokens(given: ContextInput) -> int:
     """What a client brings along, and files, come on top of the budget: how much that is, is their own choice."""
-    files = estimate_tokens(render_files(given.files)) if given.files else 0
-    if given.client is None:
-        return files
-    history = render_rounds([given.client.history or ()])
-    return files + estimate_tokens(given.client.instructions) + estimate_tokens(history)
+    files = render_files(given.files) if given.files else ""
+    history = render_rounds([given.client.history or ()]) if given.client else ""
+    return sum(estimate_tokens(text) for text in (files, given.application, history) if text)
 
 
 def _list_rounds(given: ContextInput) -> Sequence[Sequence[Line | ClientLine]]:
@@ -174,7 +172,8 @@ def _render_stable(given: ContextInput) -> dict[int, str]:
         SYSTEM: render_rules(
             strategy=given.strategy,
             emotions=given.emotions,
-            client=given.client,
+            relayed=given.client is not None and given.client.relayed,
+            application=given.application,
             tools=given.tools,
             temporary=given.temporary,
         ),
@@ -252,7 +251,8 @@ def render_rules(
     *,
     strategy: ReplyStrategy | None,
     emotions: Sequence[str],
-    client: ClientPrompt | None,
+    relayed: bool = False,
+    application: str = "",
     tools: Sequence[str] = (),
     temporary: bool = False,
 ) -> str:
@@ -260,14 +260,12 @@ def render_rules(
 
     Of tools it says when to call them (T1); what each does, the request itself says.
 
-    A client's own instructions stand in a block of their own, so that no rule is read as their continuation. Where its
-    answer is relayed, nothing is said of how to reply (T3).
+    The instructions of the application, a space's or a client's own, stand in a block of their own, so that no rule is
+    read as their continuation. Where the answer is relayed, nothing is said of how to reply (T3).
     """
     about_kind = TEMPORARY_INSTRUCTIONS if temporary else ""
-    own = client.instructions if client else ""
-    relayed = client is not None and client.relayed
     block = PLAIN_APPLICATION if relayed or strategy is None else APPLICATION
-    application = block.format(instructions=own) if own else ""
+    application = block.format(instructions=application) if application else ""
     if relayed:
         return _join((application, RELAYED_INSTRUCTIONS, TURN_CONTEXT, about_kind))
     if strategy is None:

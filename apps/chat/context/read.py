@@ -33,7 +33,7 @@ from apps.chat.context.types import (
 )
 from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
 from apps.conversations.attachments import read_sent_files
-from apps.conversations.types import Line, Window
+from apps.conversations.types import Line, SessionSpace, Window
 from apps.core.text.clean import readable_text
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.fold import normalize_value
@@ -74,7 +74,8 @@ class TurnInput:
 
     `started`: when its opening began, as `time.perf_counter` says it. `window`: what was said before `message`.
     `recalls`: whether anything remembered may be read (not in a temporary session, C7). `said_at`: when the message was
-    said, if not `now`. `model`: the one that the session is set to. `submitted`: a form that was sent in the message's
+    said, if not `now`. `model`: the one that the session is set to. `space`: the one that it is in, from which `user`
+    looks (P2). `submitted`: a form that was sent in the message's
     place (H1). `client`: what a client brings along; a history of its own takes the window's place (T3).
     `wait_for_embedding`: what `embed_message` gave, where the message is being embedded already.
     """
@@ -91,9 +92,15 @@ class TurnInput:
     recalls: bool = True
     said_at: datetime | None = None
     model: str = ""
+    space: SessionSpace | None = None
     submitted: Form | None = None
     client: ClientPrompt | None = None
     wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None
+
+    @property
+    def learner(self) -> User:
+        """The person, as what is learned here is stored (P3)."""
+        return self.user.within(self.space.id if self.space and self.space.learns else None)
 
     @property
     def strategy(self) -> ReplyStrategy | None:
@@ -219,6 +226,7 @@ def read_context(
             rounds=given.window.rounds if given.keeps_window else (),
             summary=summary,
             client=given.client,
+            instructions=given.space.instructions if given.space else "",
             tools=tools,
         )
     )

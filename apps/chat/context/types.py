@@ -116,7 +116,8 @@ class ContextInput:
     what was attached, newest first; they have a budget of their own, as large as `budget`. `actions`: what the message
     told the memory to do, by outcome (L9). `temporary`: nothing is kept, and the prompt says so (C7). `everything`:
     `memories` are all there are, as the message asks for them. `tools`: names of those that the model may call (T1).
-    What `client` brings is never trimmed and takes nothing of the budget. `budget` is in tokens; `context_limit` in
+    `instructions`: those of the space that the session is in (P1). They and what `client` brings are never trimmed and
+    take nothing of the budget. `budget` is in tokens; `context_limit` in
     messages (C3).
     """
 
@@ -141,7 +142,13 @@ class ContextInput:
     session_notes: Sequence[SessionNote] = ()
     summary: Line | None = None
     rounds: Sequence[Round] = ()
+    instructions: str = ""
     client: ClientPrompt | None = None
+
+    @property
+    def application(self) -> str:
+        """The instructions of the space, then those of the client."""
+        return "\n\n".join(filter(None, (self.instructions, self.client.instructions if self.client else "")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from apps.chat.turn.types import OpenTurn
 from apps.conversations.histories import close_client_round
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.rounds import close_round, record_assistant_message
-from apps.conversations.sessions import get_shown_status
+from apps.conversations.sessions import get_session, get_shown_status
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.metering import ModelCall
 from apps.core.text.clean import json_text
@@ -239,8 +239,10 @@ def _store_entries(
         return ()
     with changed_by(origin=Origin.TURN, actor=None):
         message = cut_client_blocks(turn.round.content)
+        # The session may have been moved while the model answered; from here on it is locked against that.
+        session = get_session(turn.user.overseeing(), turn.session_id)
         return record_entries(
-            user=turn.user,
+            user=turn.user.within(session.learns_in),
             entries=analysis.entries,
             session_id=turn.session_id,
             message_id=turn.round.message_id,

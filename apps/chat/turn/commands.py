@@ -64,7 +64,14 @@ def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[Com
     with transaction.atomic():
         lock_session(user=given.user, session_id=opened.session_id)
         said = Said(opened.message_id, opened.session_id, opened.create_time)
-        return run_commands(user=given.user, commands=commands, said=said, settings=given.settings, now=given.now)
+        return run_commands(
+            user=given.user,
+            learner=given.learner,
+            commands=commands,
+            said=said,
+            settings=given.settings,
+            now=given.now,
+        )
 
 
 @transaction.atomic

@@ -29,7 +29,7 @@ from apps.chat.turn.tools import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.conversations.attachments import attach, move_attachments
 from apps.conversations.histories import find_session, open_client_round, open_round_again
-from apps.conversations.rounds import fail_round, get_window, open_round, reopen_round
+from apps.conversations.rounds import describe_space, fail_round, get_window, open_round, reopen_round
 from apps.conversations.sessions import bring_back, create_session, get_message, get_session, replace_from
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import NotFound, TooLarge
@@ -74,6 +74,8 @@ def _hear(given: TurnInput, opened: OpenRound, window: Window, working: WorkingM
     """Return what the turn of a stored message starts from."""
     return replace(
         given,
+        user=given.user.within(opened.space.id if opened.space else None),
+        space=opened.space,
         session_id=opened.session_id,
         message=opened.content,
         window=window,
@@ -167,10 +169,12 @@ def open_form_turn(
     Raises `NotFound` without the session, `TooLarge` when the form does not fit (W5).
     """
     given = _begin(user, now)
-    session = get_session(user, session_id)
+    session = get_session(user, session_id, to_change=True)
     _archive(given, session_id)
     given = replace(
         given,
+        user=user.within(session.space_id),
+        space=describe_space(session),
         session_id=session_id,
         message=FORM_SUBMITTED,
         working=record_form(user=user, session_id=session_id, title=title, fields=fields, now=now),
@@ -191,7 +195,10 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
     """
     given, message = _begin(user, now), request.given.message
     if not request.stored:
-        given = replace(given, message=message, client=_make_prompt(request, lines=()))
+        # It looks from one place, whatever else the person may see.
+        given = replace(
+            given, user=user.within(user.sight.space), message=message, client=_make_prompt(request, lines=())
+        )
         return _prepare(given, opened=None, request=request)
     if len(message) > MAX_CONTENT_CHARS:
         raise TooLarge(f"The message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
@@ -304,10 +311,12 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str = "", now:
     session has (K7). Raises `NotFound` for a session that is not theirs.
     """
     session = None if session_id is None else get_session(user, session_id)
-    stage = _begin(user, now)
+    stage = _begin(user.within(user.sight.space), now)
     if session is not None:
         stage = replace(
             stage,
+            user=user.within(session.space_id),
+            space=describe_space(session),
             session_id=session.id,
             window=get_window(user, session.id, limit=stage.settings.context_limit),
             working=_find_working(stage, session.id),

@@ -47,12 +47,13 @@ DIGEST_CHARS = 32
 
 
 def describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:
-    """Return what each layer held, by reference, and a digest of its text, a client's instructions left out."""
+    """Return what each layer held, by reference, and a digest of its text, instructions of the application left out."""
     given = turn.context.given
     kept = turn.context.layers
-    if given.client and given.client.instructions:
-        client = replace(given.client, instructions=NOT_KEPT)
-        kept = assemble(replace(given, client=client)).layers
+    if given.application:
+        client = given.client and replace(given.client, instructions=NOT_KEPT if given.client.instructions else "")
+        instructions = NOT_KEPT if given.instructions else ""
+        kept = assemble(replace(given, client=client, instructions=instructions)).layers
     return [
         {
             "index": layer.index,
@@ -75,8 +76,8 @@ def describe_sources(
     summary. `working` and `working_after`: the revisions before the turn and with what it found (`working`, None where
     it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text, or "composed" where
     no model was asked. `everything`: whether the prompt held all that is remembered, as the message asked for it.
-    `temporary`: whether it said that nothing is kept (C7). `tools`: those that the model could call. `files`: how much
-    of each attached file was shown.
+    `temporary`: whether it said that nothing is kept (C7). `instructions`: whether the space has any (P1).
+    `tools`: those that the model could call. `files`: how much of each attached file was shown.
     `client`: what a client of the OpenAI-compatible endpoint brought along (T3), None for the others.
     """
     given = turn.context.given
@@ -97,6 +98,7 @@ def describe_sources(
         "answer": _describe_answer(turn, analysis),
         "everything": given.everything,
         "temporary": given.temporary,
+        "instructions": bool(given.instructions),
         "tools": list(given.tools),
         "files": [{"id": str(file.id), "chars": len(file.text)} for file in given.files],
         "client": given.client

@@ -95,6 +95,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
                 ('last_active_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='last active at')),
                 ('last_position', models.PositiveIntegerField(default=0, editable=False)),
+                ('space', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='sessions', to='accounts.space', verbose_name='space')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chat_sessions', to=settings.AUTH_USER_MODEL, verbose_name='user')),
             ],
             options={
@@ -102,8 +103,8 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'sessions',
                 'db_table': 'chat_session',
                 'ordering': ['-last_active_at', '-id'],
-                'indexes': [models.Index(fields=['user', '-last_active_at', '-id'], name='session_user_active'), models.Index(condition=models.Q(('temporary', True)), fields=['last_active_at'], name='session_temporary')],
-                'constraints': [models.UniqueConstraint(fields=('id', 'user'), name='chat_session_has_owner')],
+                'indexes': [models.Index(fields=['user', '-last_active_at', '-id'], name='session_user_active'), models.Index(condition=models.Q(('space__isnull', False)), fields=['user', 'space'], name='session_space'), models.Index(condition=models.Q(('temporary', True)), fields=['last_active_at'], name='session_temporary')],
+                'constraints': [models.UniqueConstraint(fields=('id', 'user'), name='chat_session_has_owner'), apps.core.same_owner.SameOwner(field='space', name='chat_session_space_same_owner')],
             },
         ),
         migrations.CreateModel(

@@ -251,11 +251,13 @@ def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID |
     session that is not there or somebody else's.
     """
     if named := headers.get(SESSION_HEADER, "").strip():
-        return get_session(user, read_uuid(named)).id
+        return get_session(user, read_uuid(named), to_change=True).id
     chat = headers.get(CHAT_HEADER, "").strip()
     if not chat:
         return None
-    session_id = uuid.uuid5(_CHATS, f"{user.pk} {chat}")
+    # A chat that is moved into a folder there goes on in a session of that space, with all that was said before.
+    place = f" {user.sight.space}" if user.sight.space else ""
+    session_id = uuid.uuid5(_CHATS, f"{user.pk}{place} {chat}")
     ensure_session(user=user, session_id=session_id, temporary=chat.startswith(_TEMPORARY_CHAT))
     return session_id
 

@@ -16,6 +16,7 @@ from django.db.models import Max, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.services.people import get_program
+from apps.accounts.spaces import seen_from
 from apps.conversations.sessions import forget_rounds
 from apps.memory.models import Change
 
@@ -30,6 +31,7 @@ class ChangeDraft:
     Drafts of one call with the same `group` are one operation: undone together or not at all. `session_id`: the session
     that the object goes with when it is deleted, None for what outlives its session. `operation`: the ID of an
     operation that several calls are part of, in place of `group`. `message_id`: what was said that caused the change.
+    `space_id`: where the object is.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class ChangeDraft:
     session_id: UUID | None = None
     operation: UUID | None = None
     message_id: UUID | None = None
+    space_id: UUID | None = None
 
 
 Origin = Change.Origin  # where changes come from (L7)
@@ -130,9 +133,11 @@ WITH emptied AS (
     UPDATE memory_change SET before = NULL, after = NULL
     WHERE user_id = %(user)s AND kind = %(kind)s AND object_id = ANY (%(ids)s)
 )
-INSERT INTO memory_change (user_id, actor_id, origin, action, kind, object_id, operation, created_at)
-SELECT %(user)s, %(actor)s, %(origin)s, %(action)s, %(kind)s, object_id, %(operation)s, %(now)s
-FROM unnest(%(ids)s) AS object_id
+INSERT INTO memory_change (user_id, actor_id, origin, action, kind, object_id, operation, created_at, space_id)
+SELECT %(user)s, %(actor)s, %(origin)s, %(action)s, %(kind)s, object_id, %(operation)s, %(now)s, (
+    SELECT space_id FROM memory_change AS last WHERE last.object_id = deleted.object_id ORDER BY id DESC LIMIT 1
+)
+FROM unnest(%(ids)s) AS deleted (object_id)
 """
 
 
@@ -159,6 +164,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
             operation=change.operation or operations[change.group],
             session_id=change.session_id,
             message_id=change.message_id,
+            space_id=change.space_id,
             via=via,
             created_at=now,
         )
@@ -209,7 +215,7 @@ _BY_HAND = (Change.Action.CREATE, Change.Action.EDIT, Change.Action.MERGE, Chang
 
 def list_changes(user: User) -> QuerySet[Change]:
     """Return the changes of what is remembered of a person, newest first."""
-    return Change.objects.filter(user=user).select_related("actor").order_by("-id")
+    return Change.objects.filter(seen_from(user), user=user).select_related("actor").order_by("-id")
 
 
 def find_states_since(*, user: User, object_ids: Collection[UUID], since: datetime) -> dict[UUID, Snapshot | None]:

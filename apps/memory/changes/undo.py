@@ -12,8 +12,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
+from django.db.models import Q
 
 from apps.accounts.models import User
+from apps.accounts.spaces import held_by
 from apps.core.errors import Conflict, NotFound
 from apps.memory.changes.records import (
     ChangeDraft,
@@ -46,7 +48,8 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
     ids: defaultdict[str, list[UUID]] = defaultdict(list)
     for name, object_id in recorded.order_by("kind").values_list("kind", "object_id"):
         ids[name].append(object_id)
-    if not ids:
+    is_elsewhere = not user.sight.everything and recorded.exclude(held_by(user)).exists()
+    if is_elsewhere or not ids:
         raise NotFound("This change does not exist.")
     kinds = {name: get_kind(name) for name in ids}
     for kind in kinds.values():
@@ -74,6 +77,7 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
             before=change.after,
             after=kinds[change.kind].snapshot(rows[change.kind][change.object_id]),
             session_id=change.session_id,
+            space_id=change.space_id,
         )
         for change in changes
     ]
@@ -187,6 +191,7 @@ def retract_learned(*, user: User, message_ids: Collection[UUID], now: datetime)
     What has been changed, confirmed by hand or deleted since stays as it is. The memories may be learned again.
     """
     lock_memories(user)
+    user = user.overseeing()  # whatever space it went to
     changes = Change.objects.filter(
         user=user, message__in=message_ids, origin__in=_LEARNED, undone_by=None, after__isnull=False
     )
@@ -199,7 +204,7 @@ def retract_learned(*, user: User, message_ids: Collection[UUID], now: datetime)
 def restore_retracted(*, user: User, operations: Sequence[UUID], now: datetime) -> int:
     """Undo what `retract_learned` returned, as far as nothing stands against it now; return how many operations."""
     lock_memories(user)
-    return len(_undo_each(user, list(reversed(operations)), now=now))
+    return len(_undo_each(user.overseeing(), list(reversed(operations)), now=now))
 
 
 def _undo_each(user: User, operations: Sequence[UUID], *, now: datetime, may_return: bool = False) -> list[UUID]:
@@ -280,9 +285,11 @@ def _restore(kind: MemoryKind, *, user: User, rows: Sequence[tuple[Any, Snapshot
 
 
 def _refuse_taken(kind: MemoryKind, user: User, befores: Sequence[Snapshot], *, but: Collection[UUID]) -> None:
-    identities = [kind.identify(before) for before in befores if before["status"] == Status.ACTIVE]
-    others = kind.active(user).filter(**{f"{kind.identity}__in": identities}).exclude(id__in=but)
-    other = others.first() if identities else None
+    taken = Q()
+    for before in befores:
+        if before["status"] == Status.ACTIVE:
+            taken |= Q(**{kind.identity: kind.identify(before), "space": before.get("space_id")})
+    other = kind.active(user).filter(taken).exclude(id__in=but).first() if taken else None
     if other is not None:
         raise Conflict(kind.taken_since, fields={"memory_id": str(other.id)})
 

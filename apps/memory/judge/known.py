@@ -20,8 +20,8 @@ from apps.core.text.sentences import split_sentences
 from apps.memory.changes.records import find_written_by_owner
 from apps.memory.judge.recorder import list_shown
 from apps.memory.judge.types import KnownMemory
-from apps.memory.kinds import ATOMIC
-from apps.memory.models import AtomicMemory, AtomicSource, LongTermMemory, Status
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.models import AtomicMemory, AtomicSource
 from apps.memory.recall.atomic import find_similar_memories
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.types import KindName
@@ -66,7 +66,7 @@ def list_known_memories(
     Four queries while all fit, else two more for each text that is searched with, and one call of the embedder.
     """
     long_term = _read_long_term(user, message_ids)
-    atomic = _read_atomic(_list_active(user).order_by("-timestamp")[: MAX_READ + 1])
+    atomic = _read_atomic(user, _list_active(user).order_by("-timestamp")[: MAX_READ + 1])
     chosen = [*long_term, *atomic]
     if len(atomic) > MAX_READ or sum(map(_count_tokens, chosen)) > budget:
         chosen = _choose_nearest(user, long_term, said=said, budget=budget)
@@ -89,10 +89,10 @@ def _count_tokens(lines: Lines) -> int:
 
 
 def _list_active(user: User) -> QuerySet[AtomicMemory]:
-    return AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*ATOMIC.derived)
+    return ATOMIC.active(user)
 
 
-def _read_atomic(rows: Iterable[AtomicMemory]) -> list[Lines]:
+def _read_atomic(user: User, rows: Iterable[AtomicMemory]) -> list[Lines]:
     return [
         [
             KnownMemory(
@@ -102,6 +102,7 @@ def _read_atomic(rows: Iterable[AtomicMemory]) -> list[Lines]:
                 said_at=row.timestamp,
                 event=row.event_start,
                 by_assistant=row.source == AtomicSource.ASSISTANT,
+                elsewhere=row.space_id != user.sight.space,
             )
         ]
         for row in rows
@@ -109,15 +110,21 @@ def _read_atomic(rows: Iterable[AtomicMemory]) -> list[Lines]:
 
 
 def _read_long_term(user: User, message_ids: Collection[UUID]) -> list[Lines]:
-    rows = LongTermMemory.objects.filter(
-        Q(message_id=None) | ~Q(message_id__in=message_ids), user=user, status=Status.ACTIVE
-    )
+    rows = LONG_TERM.active(user).filter(Q(message_id=None) | ~Q(message_id__in=message_ids))
     return [
         [
-            KnownMemory(KindName.LONG_TERM, row.id, text, item, key=row.key, said_at=row.updated_at)
+            KnownMemory(
+                KindName.LONG_TERM,
+                row.id,
+                text,
+                item,
+                key=row.key,
+                said_at=row.updated_at,
+                elsewhere=row.space_id != user.sight.space,
+            )
             for item, text in list_shown(key=row.key, value=row.value)
         ]
-        for row in rows.only("id", "key", "value", "updated_at")
+        for row in rows.order_by().only("id", "key", "value", "updated_at", "space")
     ]
 
 
@@ -131,7 +138,7 @@ def _choose_nearest(user: User, long_term: Sequence[Lines], *, said: Sequence[st
     chosen, left = _fill((by_id[found] for found in order if found in by_id), budget // 2)
     nearest = list(_take_turns([_search_atomic(user, probe, vectors.get(probe)) for probe in probes]))
     rows = _list_active(user).in_bulk(nearest)
-    atomic = _read_atomic(rows[found] for found in nearest if found in rows)
+    atomic = _read_atomic(user, (rows[found] for found in nearest if found in rows))
     return [*chosen, *_fill(atomic, left + budget - budget // 2)[0]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -46,7 +46,7 @@ class AtomicRecorder:
         mine = ATOMIC.active(user)
         # What was edited since the judge saw it is not what the verdict is about.
         self._rows = {row.id: row for row in mine.filter(id__in=shown) if row.content == shown[row.id]} if shown else {}
-        same = mine.filter(normalized_content__in=forms).order_by("-create_time") if forms else []
+        same = ATOMIC.held(user).filter(normalized_content__in=forms).order_by("-create_time") if forms else []
         self._same = {normalize_value(row.content): self._rows.get(row.id, row) for row in same}
         self._made: dict[int, AtomicMemory] = {}
 
@@ -116,6 +116,8 @@ class AtomicRecorder:
         else:
             with self._writer.change(ATOMIC, pending, Change.Action.ACCEPT):
                 pending.status, pending.superseded_by = Status.ACTIVE, None
+                if any(row.space_id is None for row in rows) and proposal.relation is Relation.CONTRADICTS:
+                    pending.space_id = None  # what takes the place of something that was everywhere is so, too (P3)
         if proposal.relation is Relation.CONTRADICTS:
             successor = same or pending
             self._end_all(
@@ -167,7 +169,7 @@ class AtomicRecorder:
             left_of=row,
         )
         ATOMIC.assign(memory, {"content": left})
-        self._writer.create(ATOMIC, memory)
+        self._writer.create(ATOMIC, memory, beside=row)
         return memory
 
     def _refresh(self, same: AtomicMemory, statement: JudgedStatement) -> None:
@@ -312,7 +314,14 @@ def end_memories(*, user: User, endings: Sequence[Ending], said: Said, operation
 
     Left alone: what says something else by now than the judge was shown, and what was said after this. Five queries.
     """
-    ledger, rows = _read_active(user, [target for target, _text in endings], said=said, operation=operation, now=now)
+    targets = [target for target, _text in endings]
+    for ledger, rows in _read_active(user, targets, said=said, operation=operation, now=now):
+        _end_in_ledger(ledger, rows, endings, said=said)
+
+
+def _end_in_ledger(
+    ledger: Ledger, rows: Mapping[UUID, LongTermMemory], endings: Sequence[Ending], *, said: Said
+) -> None:
     ended: defaultdict[UUID, list[tuple[Target, Any, str | None]]] = defaultdict(list)
     for target, replacement in endings:
         row = rows.get(target.memory_id)
@@ -336,20 +345,27 @@ def end_memories(*, user: User, endings: Sequence[Ending], said: Said, operation
 
 def add_items(*, user: User, targets: Sequence[Target], text: str, said: Said, operation: UUID, now: datetime) -> None:
     """Add an item to each of the memories, which become lists."""
-    ledger, rows = _read_active(user, targets, said=said, operation=operation, now=now)
-    for row in {row.id: row for row in rows.values()}.values():
-        _write(ledger, row, apply_mode(mode=Mode.ADD, current=row.value, proposed=text), said=said)
-    ledger.save(with_twins=False)
+    for ledger, rows in _read_active(user, targets, said=said, operation=operation, now=now):
+        for row in {row.id: row for row in rows.values()}.values():
+            _write(ledger, row, apply_mode(mode=Mode.ADD, current=row.value, proposed=text), said=said)
+        ledger.save(with_twins=False)
 
 
 def _read_active(
     user: User, targets: Sequence[Target], *, said: Said, operation: UUID, now: datetime
-) -> tuple[Ledger, dict[UUID, LongTermMemory]]:
-    """The active memory of the key of each that is named: another verdict of the answer may have written it anew."""
+) -> Iterator[tuple[Ledger, dict[UUID, LongTermMemory]]]:
+    """By space, the active memory of the key of each that is named: another verdict of the answer may have written it.
+
+    What a verdict from a space does to what is everywhere has been accepted by the owner (P3).
+    """
     mine = LongTermMemory.objects.filter(user=user, id__in={target.memory_id for target in targets})
-    keys = dict(mine.values_list("id", "normalized_key"))
-    ledger = Ledger(user, keys.values(), now=now, operation=operation, message_id=said.message_id)
-    return ledger, {row_id: row for row_id, key in keys.items() if (row := ledger.get(key).active) is not None}
+    spaces: defaultdict[UUID | None, dict[UUID, str]] = defaultdict(dict)
+    for row_id, key, where in mine.values_list("id", "normalized_key", "space_id"):
+        spaces[where][row_id] = key
+    for space_id, keys in spaces.items():
+        there = user.within(space_id)
+        ledger = Ledger(there, keys.values(), now=now, operation=operation, message_id=said.message_id)
+        yield ledger, {row_id: row for row_id, key in keys.items() if (row := ledger.get(key).active) is not None}
 
 
 def _find_shown(row: LongTermMemory, target: Target) -> Any:

@@ -45,10 +45,10 @@ def preview_acceptances(memories: Iterable[LongTermMemory]) -> Mapping[UUID, Acc
         normalized_key__in={memory.normalized_key for memory in pending},
         status=Status.ACTIVE,
     )
-    active = {(row.user_id, row.normalized_key): row for row in rows.defer(*SEARCH_FIELDS)} if pending else {}
+    active = {(row.user_id, row.space_id, row.normalized_key): row for row in rows.defer(*SEARCH_FIELDS) if pending}
     found = {}
     for memory in pending:
-        there = active.get((memory.user_id, memory.normalized_key))
+        there = active.get((memory.user_id, memory.space_id, memory.normalized_key))
         current = None if there is None else there.value
         found[memory.id] = Acceptance(
             active=there, result=apply_mode(mode=Mode(memory.mode), current=current, proposed=memory.value)
@@ -113,7 +113,7 @@ def accept_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: datetim
         return memory
     if memory.mode != Mode.REMOVE:
         clear_tombstones(user=user, digests=LONG_TERM.digests(user, vars(memory)))
-    ledger = Ledger(user, [memory.normalized_key], now=now)
+    ledger = Ledger(user.within(memory.space_id), [memory.normalized_key], now=now)
     accepted = ledger.accept(memory_id, memory.normalized_key)
     ledger.save()
     return accepted
@@ -155,7 +155,7 @@ def send_to_review(*, user: User, ids: Collection[UUID], now: datetime) -> tuple
     lock_memories(user)
     writer, count = Writer(user, now=now), 0
     for kind in KINDS:
-        for memory in kind.active(user).filter(id__in=ids).select_for_update():
+        for memory in kind.changeable(user).filter(id__in=ids, status=Status.ACTIVE).select_for_update():
             with writer.change(kind, memory, Change.Action.EDIT):
                 memory.status = Status.PENDING
                 if kind is ATOMIC:  # a long-term one's record says why it waits
@@ -179,13 +179,12 @@ def list_sent_to_review(user_ids: Collection[int], *, ids: Collection[UUID]) -> 
 
 
 def _make_recorder(memory: AtomicMemory, proposal: PendingVerdict, *, writer: Writer) -> AtomicRecorder:
-    return AtomicRecorder(
-        writer, memory.user, targets=proposal.targets, contents=[memory.content], max_length=_MAX_LENGTH
-    )
+    there = memory.user.within(memory.space_id)
+    return AtomicRecorder(writer, there, targets=proposal.targets, contents=[memory.content], max_length=_MAX_LENGTH)
 
 
 def _get_pending(kind: MemoryKind, user: User, memory_id: UUID) -> Any:
-    memory = kind.get(user, memory_id)
+    memory = kind.get(user, memory_id, to_change=True)
     if memory.status != Status.PENDING:
         raise Conflict(f"Only a pending memory can be accepted or rejected; this one is {memory.status}.")
     return memory

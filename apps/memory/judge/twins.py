@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from apps.accounts.models import User
+from apps.accounts.spaces import held_by
 from apps.core.text.clean import json_text
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.grounding import Traces, has_content, list_unsaid
@@ -23,7 +24,7 @@ from apps.core.text.sentences import split_sentences
 from apps.core.text.text_cache import cache_texts
 from apps.memory.changes.records import find_written_by_owner, get_author
 from apps.memory.keyed import list_items, list_leaves, list_same_keys
-from apps.memory.kinds import ATOMIC
+from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Status
 from apps.memory.writer import Writer
 
@@ -88,7 +89,8 @@ def end_atomic_twins(
 ) -> None:
     """End the atomic memories that say values which have ended, or the sentences that do, in the same operation.
 
-    Left alone: what was said after `said_at`, and, unless its owner asks for it by hand, what they wrote by hand.
+    Those of the same space. Left alone: what was said after `said_at`, and, unless its owner asks for it by hand, what
+    they wrote by hand.
     Three queries, and what writing takes.
     """
     rows = _list_tellers(user, ended)
@@ -101,7 +103,7 @@ def end_atomic_twins(
 
 def _read_entries(user: User) -> list[LongTermMemory]:
     """Return the active long-term memories."""
-    return list(LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).only("id", "key", "value", "message"))
+    return list(LONG_TERM.held(user).only("id", "key", "value", "message"))
 
 
 def _list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]:
@@ -112,7 +114,7 @@ def _list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]
     if not holds:
         return []
     # What the assistant said stays what it said, whatever becomes of the value (A6).
-    rows = list(ATOMIC.active(user).filter(holds, source=AtomicSource.USER_STATED).order_by("create_time", "id"))
+    rows = list(ATOMIC.held(user).filter(holds, source=AtomicSource.USER_STATED).order_by("create_time", "id"))
     if not rows or get_author(user).origin in (Change.Origin.API, Change.Origin.PANEL):
         return rows
     by_hand = find_written_by_owner(user, [row.id for row in rows])  # nobody but their owner ends such unseen
@@ -136,11 +138,12 @@ def _choose_twins(
 def list_ended_values(user: User, message_ids: Collection[UUID | None]) -> list[KeyedValue]:
     """Return the values that these messages gave to keys which have another one, or none, by now. Two queries."""
     ids = {message_id for message_id in message_ids if message_id}
-    ended = LongTermMemory.objects.filter(user=user, message_id__in=ids, status=Status.SUPERSEDED) if ids else []
+    mine = LongTermMemory.objects.filter(held_by(user), user=user)
+    ended = mine.filter(message_id__in=ids, status=Status.SUPERSEDED) if ids else []
     rows = [(row.key, row.normalized_key, row.value, row.message_id) for row in ended]
     if not rows:
         return []
-    active = LongTermMemory.objects.filter(user=user, status=Status.ACTIVE, normalized_key__in={row[1] for row in rows})
+    active = mine.filter(status=Status.ACTIVE, normalized_key__in={row[1] for row in rows})
     current = dict(active.values_list("normalized_key", "value"))
     return [
         KeyedValue(key, item, message_id)

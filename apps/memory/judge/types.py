@@ -53,7 +53,8 @@ class KnownMemory(Target):
 
     `text`: the content of an atomic memory, ``key: value`` of a long-term one. A list stands as one known memory for
     each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, if known.
-    `by_owner`: its owner wrote or edited it by hand. `by_assistant`: it tells the assistant's words (A6).
+    `by_owner`: its owner wrote or edited it by hand. `by_assistant`: it tells the assistant's words (A6). `elsewhere`:
+    it is everywhere, and what is judged was said in a space, which ends nothing outside by itself (P3).
     """
 
     number: int = 0
@@ -62,6 +63,7 @@ class KnownMemory(Target):
     event: datetime | None = None
     by_owner: bool = False
     by_assistant: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,7 @@ class Reason(StrEnum):
     MANY_ENDS = "many_ends"
     UNCONFIRMED = "unconfirmed"
     SET_ASIDE = "set_aside"
+    ELSEWHERE = "elsewhere"
 
 
 Judged = JudgedStatement | JudgedOperation

@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from apps.accounts.models import User
+from apps.accounts.spaces import held_by
 from apps.core.text.clean import clean_text
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
@@ -167,7 +168,7 @@ def _drop_decided(user: User, statements: Sequence[JudgedStatement]) -> list[Jud
         return []
     deleted = find_deleted(user, [(statement.content, statement.source.said_at) for statement in statements])
     contents = {id(statement): normalize_value(statement.content) for statement in statements}
-    mine = AtomicMemory.objects.filter(user=user)
+    mine = AtomicMemory.objects.filter(held_by(user), user=user)
     decided = mine.filter(normalized_content__in=set(contents.values()), status__in=[Status.REJECTED, Status.PENDING])
     known = set(decided.values_list("normalized_content", flat=True))
     recorded: defaultdict[UUID | None, list[str]] = defaultdict(list)
@@ -218,8 +219,12 @@ def _find_hold(judged: Judged, shown: Sequence[KnownMemory], *, threshold: float
         return Reason.UNGROUNDED
     if judged.confidence < threshold:
         return Reason.UNSURE
+    if isinstance(judged, JudgedOperation) and any(memory.elsewhere for memory in shown):
+        return Reason.ELSEWHERE
     if not (judged.ends and shown):
         return None
+    if any(memory.elsewhere for memory in shown):
+        return Reason.ELSEWHERE
     if any(memory.by_owner for memory in shown):
         return Reason.BY_OWNER
     if not judged.confirmed:
@@ -232,8 +237,11 @@ def _state(
 ) -> None:
     targets: Sequence[Target] = case.targets
     verdict = statement.verdict
-    if verdict.relation is Relation.REFINES and any(memory.by_owner for memory in case.targets):
-        # What its owner wrote is not rewritten: what is new is stored beside it.
+    if verdict.relation is Relation.SAME and any(memory.elsewhere for memory in case.targets):
+        return
+    kept = any(memory.by_owner or memory.elsewhere for memory in case.targets)
+    if verdict.relation is Relation.REFINES and kept:
+        # What its owner wrote, and what is not of this space, is not rewritten: what is new is stored beside it.
         targets, statement = [], replace(statement, verdict=Verdict(confidence=verdict.confidence))
     recorder.record(statement, targets=targets)
     said, verdict = statement.source, statement.verdict

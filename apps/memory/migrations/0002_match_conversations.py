@@ -23,6 +23,11 @@ DECLARE
     kind CONSTANT text := filter ->> 'message_type';
     since CONSTANT timestamptz := filter ->> 'since';
     until CONSTANT timestamptz := filter ->> 'until';
+    -- with the key, even if null, only what is seen from that space (P2)
+    hidden CONSTANT uuid[] := CASE WHEN filter ? 'space' THEN ARRAY(
+        SELECT id FROM chat_session
+        WHERE user_id = owner AND space_id IS NOT NULL AND space_id IS DISTINCT FROM (filter ->> 'space')::uuid
+    ) ELSE '{}' END;
     farthest CONSTANT double precision := 1 - (filter ->> 'threshold')::double precision;
     unknown text;
     compared bigint;
@@ -33,7 +38,7 @@ DECLARE
     messages integer;
 BEGIN
     SELECT string_agg(key, ', ') INTO unknown FROM jsonb_object_keys(filter) AS key
-    WHERE key NOT IN ('user_id', 'chat_id', 'message_type', 'threshold', 'model', 'since', 'until');
+    WHERE key NOT IN ('user_id', 'chat_id', 'message_type', 'threshold', 'model', 'since', 'until', 'space');
     IF unknown IS NOT NULL THEN
         RAISE EXCEPTION 'match_conversations: there is no filter %', unknown USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -51,6 +56,7 @@ BEGIN
         SELECT FROM conversation_embeddings AS entry
         WHERE entry.user_id = owner AND entry.model_id = compared
             AND (chat IS NULL OR entry.chat_id = chat) AND (kind IS NULL OR entry.message_type = kind)
+            AND entry.chat_id <> ALL (hidden)
             AND (since IS NULL OR entry.created_at >= since) AND (until IS NULL OR entry.created_at <= until)
         LIMIT exact_rows + 1
     ) AS counted;
@@ -72,6 +78,7 @@ BEGIN
                 FROM conversation_embeddings AS entry
                 WHERE entry.user_id = owner AND entry.model_id = compared
                     AND (chat IS NULL OR entry.chat_id = chat) AND (kind IS NULL OR entry.message_type = kind)
+                    AND entry.chat_id <> ALL (hidden)
                     AND (since IS NULL OR entry.created_at >= since) AND (until IS NULL OR entry.created_at <= until)
             ) AS near
             WHERE farthest IS NULL OR near.distance <= farthest
@@ -88,6 +95,7 @@ BEGIN
             SELECT entry.id, entry.message_id FROM conversation_embeddings AS entry
             WHERE entry.user_id = owner AND entry.model_id = compared AND entry.in_index
                 AND (chat IS NULL OR entry.chat_id = chat) AND (kind IS NULL OR entry.message_type = kind)
+                AND entry.chat_id <> ALL (hidden)
                 AND (since IS NULL OR entry.created_at >= since) AND (until IS NULL OR entry.created_at <= until)
             ORDER BY entry.embedding::halfvec(1536) <=> query_embedding::halfvec(1536)
             LIMIT fetched

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.models import Space
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import share_owner
@@ -22,7 +23,7 @@ class Change(models.Model):
     person said that caused the change, as long as it exists. A deletion empties `before` and `after` of every record of
     its object; its own record keeps who, when and the ID only. `session`: the one that the object is deleted with, and
     its records too. `via`: the program whose request it was, such as ``token:<key>``; "" for a person at the page and
-    for background work, of which the session says what began it.
+    for background work, of which the session says what began it. `space`: where the object was then (P4).
     """
 
     class Kind(models.TextChoices):
@@ -93,6 +94,15 @@ class Change(models.Model):
         on_delete=models.SET_NULL,
         related_name="changes",
     )
+    space = models.ForeignKey(
+        Space,
+        verbose_name=_("space"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.RESTRICT,
+        related_name="changes",
+    )
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
 
@@ -101,7 +111,7 @@ class Change(models.Model):
         verbose_name = _("change")
         verbose_name_plural = _("changes")
         ordering = ["-id"]
-        constraints = share_owner("memory_change", "session", "message")
+        constraints = share_owner("memory_change", "session", "message", "space")
         indexes = [
             models.Index(fields=["user", "-id"], name="memory_change_user"),
             models.Index(fields=["object_id", "-id"], name="memory_change_object"),

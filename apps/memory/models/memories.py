@@ -13,6 +13,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.models import Space
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import has_owner, share_owner
@@ -109,6 +110,15 @@ class LongTermMemory(Memory):
         on_delete=models.SET_NULL,
         related_name="long_term_memories",
     )
+    space = models.ForeignKey(
+        Space,
+        verbose_name=_("space"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.RESTRICT,
+        related_name="long_term_memories",
+    )
     category = models.CharField(_("category"), max_length=10, choices=Category.choices)
     key = models.CharField(_("key"), max_length=200)
     value = models.JSONField(_("value"), encoder=ReadableJSONEncoder)
@@ -138,10 +148,11 @@ class LongTermMemory(Memory):
         ordering = ["-created_at", "-id"]
         constraints = [
             has_owner("long_term_memory"),
-            *share_owner("long_term_memory", "session", "message", "superseded_by"),
+            *share_owner("long_term_memory", "session", "message", "superseded_by", "space"),
             models.UniqueConstraint(
-                fields=["user", "normalized_key"],
+                fields=["user", "normalized_key", "space"],
                 name="long_term_memory_one_active_per_key",
+                nulls_distinct=False,
                 condition=models.Q(status="active"),
             ),
             models.CheckConstraint(
@@ -190,6 +201,15 @@ class AtomicMemory(Memory):
         on_delete=models.SET_NULL,
         related_name="atomic_memories",
     )
+    space = models.ForeignKey(
+        Space,
+        verbose_name=_("space"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.RESTRICT,
+        related_name="atomic_memories",
+    )
     content = models.TextField(_("content"))
     source = models.CharField(
         _("source"), max_length=11, choices=AtomicSource.choices, default=AtomicSource.USER_STATED, editable=False
@@ -221,14 +241,14 @@ class AtomicMemory(Memory):
         ordering = ["-create_time", "-id"]
         constraints = [
             has_owner("atomic_memory"),
-            *share_owner("atomic_memory", "session", "message", "superseded_by", "left_of"),
+            *share_owner("atomic_memory", "session", "message", "superseded_by", "left_of", "space"),
         ]
         indexes = [
             models.Index(fields=["user", "status", "-create_time", "-id"], name="atomic_memory_list"),
             models.Index(fields=["user", "status", "source"], name="atomic_memory_kinds"),
             models.Index(
                 fields=["user"],
-                include=["term_count", "muted"],
+                include=["term_count", "muted", "space"],
                 condition=models.Q(status="active"),
                 name="atomic_memory_lengths",
             ),

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.accounts.models import User
+from apps.accounts.spaces import seen_sql, sight_parameters
 from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.segment import is_cjk
 from apps.memory.recall.features import K1, NEAR_TURNS, AtomicRecall, AtomicRows, B, Floats
@@ -62,6 +63,11 @@ class NearestStatement:
         return fetch_rows(self._by_index, parameters)
 
 
+def recallable_sql(row: str) -> str:
+    """The condition under which an active memory may be recalled: not muted (L10), and seen from here (P2)."""
+    return f"(%(with_muted)s OR NOT {row}.muted) AND {seen_sql(row)}"
+
+
 def corpus_sql(memories: str, *, columns: str, exact: bool) -> str:
     """The SELECT of `columns`, aggregates, over the person's active memories: exactly, only as far as need be."""
     limit = "LIMIT %(exact_limit)s + 1" if exact else ""
@@ -69,7 +75,7 @@ def corpus_sql(memories: str, *, columns: str, exact: bool) -> str:
     SELECT {columns}
     FROM (
         SELECT * FROM {memories}
-        WHERE user_id = %(user)s AND status = 'active' AND (%(with_muted)s OR NOT muted) {limit}
+        WHERE user_id = %(user)s AND status = 'active' AND {recallable_sql(memories)} {limit}
     ) AS memory"""  # noqa: S608 - our own names
 
 
@@ -99,7 +105,7 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: b
     active = f"""LATERAL (
         SELECT FROM {memories} AS memory
         WHERE memory.id = vector.memory_id AND memory.status = 'active' AND {where}
-              AND (%(with_muted)s OR NOT memory.muted)
+              AND {recallable_sql("memory")}
         OFFSET 0
     ) AS found"""
     # The exact scan compares first and looks up only until there are enough; the index has to stand beside the limit to
@@ -146,7 +152,7 @@ _QUERY = """query AS MATERIALIZED (
 
 _CORPUS = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
 
-_OF_PERSON = "memory.user_id = %(user)s AND memory.status = 'active' AND (%(with_muted)s OR NOT memory.muted)"
+_OF_PERSON = f"memory.user_id = %(user)s AND memory.status = 'active' AND {recallable_sql('memory')}"
 
 _COSINES = """
     SELECT vector.memory_id AS id,
@@ -157,6 +163,8 @@ _COSINES = """
 
 # Cosines are not joined to the memories here but by whoever reads them: with statistics that do not know of this
 # person's rows yet, the planner would join each of them with each.
+_RECALLABLE = {"recallable": "memory", "earlier": "earlier", "later": "later"}
+
 _ALL = f"""document AS MATERIALIZED (SELECT NULL::int AS position, NULL::bigint AS document_frequency),
 near AS MATERIALIZED ({_COSINES.format(embeddings="atomic_embedding AS vector")} AND {{gate}}
 )"""
@@ -168,7 +176,7 @@ _BEST = """occurrence AS MATERIALIZED (
            cardinality(array_positions(memory.terms, given.term)) AS frequency
     FROM atomic_memory AS memory, unnest(%(terms)s::text[], %(positions)s::int[]) AS given (term, position)
     WHERE memory.user_id = %(user)s AND memory.status = 'active' AND memory.terms && %(terms)s::text[]
-      AND (%(with_muted)s OR NOT memory.muted) AND given.term = ANY (memory.terms) AND {gate}
+      AND {recallable} AND given.term = ANY (memory.terms) AND {gate}
 ),
 document AS MATERIALIZED (
     SELECT position, document_frequency,
@@ -196,14 +204,14 @@ chosen AS MATERIALIZED (
         (
             SELECT earlier.id FROM atomic_memory AS earlier
             WHERE earlier.user_id = %(user)s AND earlier.session_id = memory.session_id AND earlier.status = 'active'
-              AND (%(with_muted)s OR NOT earlier.muted)
+              AND {earlier}
               AND (earlier.timestamp, earlier.create_time, earlier.id)
                 < (memory.timestamp, memory.create_time, memory.id)
             ORDER BY earlier.timestamp DESC, earlier.create_time DESC, earlier.id DESC LIMIT %(turns)s
         ) UNION ALL (
             SELECT later.id FROM atomic_memory AS later
             WHERE later.user_id = %(user)s AND later.session_id = memory.session_id AND later.status = 'active'
-              AND (%(with_muted)s OR NOT later.muted)
+              AND {later}
               AND (later.timestamp, later.create_time, later.id)
                 > (memory.timestamp, memory.create_time, memory.id)
             ORDER BY later.timestamp, later.create_time, later.id LIMIT %(turns)s
@@ -262,6 +270,7 @@ def _write(exact: bool) -> str:
     else:
         chosen = _BEST.format(
             gate=gate,
+            **{name: recallable_sql(row) for name, row in _RECALLABLE.items()},
             nearest=nearest_sql(embeddings="atomic_embedding", memories="atomic_memory", exact=False),
             cosines=_COSINES.format(
                 embeddings="chosen JOIN atomic_embedding AS vector ON vector.memory_id = chosen.id"
@@ -295,6 +304,7 @@ def recall_atomic(
         "vector": query_embedding.focused_sql if query_embedding else None,
         "earlier_vector": query_embedding.earlier_sql if query_embedding else None,
         "with_muted": with_muted,
+        **sight_parameters(user),
         "turns": NEAR_TURNS,
         "longest_name": LONGEST_NAME,
     }
@@ -310,9 +320,9 @@ def recall_atomic(
 _TERMS_WITH = """
 SELECT DISTINCT term
 FROM atomic_memory AS memory, unnest(memory.terms) AS term
-WHERE memory.user_id = %(user)s AND memory.status = 'active' AND strpos(term, %(character)s) > 0
+WHERE memory.user_id = %(user)s AND memory.status = 'active' AND strpos(term, %(character)s) > 0 AND {seen}
 LIMIT %(limit)s
-"""
+""".format(seen=seen_sql("memory"))
 
 
 def _list_sought(user: User, terms: Sequence[str]) -> list[tuple[str, int]]:
@@ -324,7 +334,7 @@ def _list_sought(user: User, terms: Sequence[str]) -> list[tuple[str, int]]:
         return [(term, place) for place, term in enumerate(terms, start=1)]
     found = []
     for place, character in enumerate(terms, start=1):
-        parameters = {"user": user.pk, "character": character, "limit": ARM_LIMIT}
+        parameters = {"user": user.pk, "character": character, "limit": ARM_LIMIT, **sight_parameters(user)}
         found += [(term, place) for (term,) in fetch_rows(_TERMS_WITH, parameters)]
     return found
 

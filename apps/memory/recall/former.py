@@ -18,6 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
+from apps.accounts.spaces import seen_from, seen_sql, sight_parameters
 from apps.core.db import fetch_rows
 from apps.core.text.clean import json_text, readable_text
 from apps.core.text.fold import fold, fold_for_search, normalize_value
@@ -27,6 +28,7 @@ from apps.core.text.segment import holds_chinese
 from apps.core.text.sentences import split_sentences
 from apps.memory.judge.twins import denies_anything, list_lost, shares_key
 from apps.memory.keyed import list_items
+from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
 from apps.memory.tombstones import digest_values, find_deleted, find_tombstones
 from apps.memory.types import KindName
@@ -75,7 +77,7 @@ def _cut(text: str, has_ended: Callable[[str], bool]) -> str:
 
 def _list_ended_values(user: User, whole: str) -> Iterator[_Ended]:
     """The values in the texts that a key does not have any more, and whether another memory still says them."""
-    mine = LongTermMemory.objects.filter(user=user)
+    mine = LongTermMemory.objects.filter(seen_from(user), user=user)
     rows = mine.filter(status=Status.SUPERSEDED).order_by("-updated_at", "id")
     found = [
         (key, normalized_key, item, form)
@@ -85,9 +87,9 @@ def _list_ended_values(user: User, whole: str) -> Iterator[_Ended]:
     ]
     if not found:
         return
-    active = list(mine.filter(status=Status.ACTIVE).values_list("normalized_key", "value"))
+    active = list(LONG_TERM.active(user).order_by().values_list("normalized_key", "value"))
     current = dict(active)
-    contents = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE)
+    contents = ATOMIC.active(user).order_by()
     seen = set[tuple[str, str]]()
     for key, normalized_key, item, form in found:
         if (normalized_key, form) in seen or not list_lost(item, current.get(normalized_key)):
@@ -104,7 +106,7 @@ def _list_ended_values(user: User, whole: str) -> Iterator[_Ended]:
 
 def _list_ended_contents(user: User, whole: str) -> list[str]:
     """The contents of ended atomic memories of which every word is in the texts, and that no successor repeats."""
-    mine = AtomicMemory.objects.filter(user=user)
+    mine = AtomicMemory.objects.filter(seen_from(user), user=user)
     terms = sorted(set(bm25_terms(whole)))
     rows = mine.filter(status=Status.SUPERSEDED, terms__overlap=terms)
     found = list(rows.order_by("-updated_at", "id").values_list("content", "superseded_by__content")[:NEWEST_CONTENTS])
@@ -135,28 +137,31 @@ _ASKS = re.compile(
 )
 _DEADLINE = re.compile(r"[\d点号日天周月年](?:以前|之前)")  # 八点以前 is a time, not the past
 
-_LONG_TERM = """
+_SEEN = seen_sql("memory")
+
+_LONG_TERM = f"""
 SELECT memory.id, memory.category, memory.key, memory.value::text, active.value::text, memory.created_at,
        COALESCE(said.create_time, memory.updated_at), 1 - (vector.embedding <=> %(vector)s::halfvec)
 FROM long_term_memory AS memory
 LEFT JOIN long_term_memory AS active
     ON active.user_id = memory.user_id AND active.normalized_key = memory.normalized_key AND active.status = 'active'
+   AND active.space_id IS NOT DISTINCT FROM memory.space_id
 LEFT JOIN long_term_memory AS successor ON successor.id = memory.superseded_by_id
 LEFT JOIN conversation AS said ON said.id = successor.message_id
 LEFT JOIN long_term_embedding AS vector ON vector.memory_id = memory.id AND vector.model_id = %(model)s
-WHERE memory.user_id = %(user)s AND memory.status = 'superseded' AND NOT memory.muted
+WHERE memory.user_id = %(user)s AND memory.status = 'superseded' AND NOT memory.muted AND {_SEEN}
 ORDER BY memory.updated_at DESC, memory.id LIMIT %(newest)s
-"""
+"""  # noqa: S608 - our own names
 
-_ATOMIC = """
+_ATOMIC = f"""
 SELECT memory.id, memory.content, COALESCE(successor.content, ''), memory.timestamp,
        COALESCE(successor.timestamp, memory.updated_at), 1 - (vector.embedding <=> %(vector)s::halfvec)
 FROM atomic_memory AS memory
 LEFT JOIN atomic_memory AS successor ON successor.id = memory.superseded_by_id
 LEFT JOIN atomic_embedding AS vector ON vector.memory_id = memory.id AND vector.model_id = %(model)s
-WHERE memory.user_id = %(user)s AND memory.status = 'superseded' AND NOT memory.muted
+WHERE memory.user_id = %(user)s AND memory.status = 'superseded' AND NOT memory.muted AND {_SEEN}
 ORDER BY memory.updated_at DESC, memory.id LIMIT %(newest)s
-"""
+"""  # noqa: S608 - as above
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +206,7 @@ def recall_former(
         "vector": query_embedding.sql if query_embedding else None,
         "model": query_embedding.model_id if query_embedding else None,
         "newest": NEWEST,
+        **sight_parameters(user),
     }
     floor = query_embedding.min_similarity + NEAR if query_embedding else 1.0
     entries = _choose_entries(user, fetch_rows(_LONG_TERM, parameters), message, floor=floor)[:limit]

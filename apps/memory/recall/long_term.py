@@ -22,12 +22,21 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.spaces import sight_parameters
 from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold, normalize_key
 from apps.core.text.keywords import extract_keywords, stem, word_parts
 from apps.core.text.search import keyword_query, recall_query
 from apps.core.text.segment import is_cjk
-from apps.memory.recall.columns import QUERY, NearestStatement, corpus_sql, gate_sql, nearest_parameters, nearest_sql
+from apps.memory.recall.columns import (
+    QUERY,
+    NearestStatement,
+    corpus_sql,
+    gate_sql,
+    nearest_parameters,
+    nearest_sql,
+    recallable_sql,
+)
 from apps.memory.recall.scoring import rank_candidates
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 from apps.memory.vectors.queries import QueryEmbedding
@@ -61,13 +70,20 @@ _FIELDS = (
 )
 _COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
 
+# In a space its own entry of a key stands, and not the one that is everywhere (P2).
 _FOUND = """(
     (
         SELECT id, max(similarity) AS similarity
         FROM (SELECT id, NULL::float8 AS similarity FROM chosen UNION ALL SELECT id, similarity FROM near) AS arm
         GROUP BY id
     ) AS found JOIN long_term_memory AS memory USING (id)
-) ON TRUE"""
+) ON memory.space_id IS NOT NULL OR NOT EXISTS (
+    SELECT FROM long_term_memory AS own
+    WHERE own.user_id = memory.user_id AND own.normalized_key = memory.normalized_key AND own.status = 'active'
+      AND own.space_id = %(space)s
+)"""
+
+_RECALLABLE = recallable_sql("long_term_memory")
 
 
 def _write_near(*, exact: bool) -> str:
@@ -96,7 +112,7 @@ indexed AS MATERIALIZED (
     SELECT id, category, last_accessed, ARRAY(SELECT position FROM keyword WHERE search_vector @@ query) AS found
     FROM long_term_memory
     WHERE user_id = %(user)s AND status = 'active' AND search_vector @@ %(recall)s::tsquery
-      AND (%(with_muted)s OR NOT muted)
+      AND {_RECALLABLE}
       AND {gate_sql(exact=exact)}
 ),
 contained AS (
@@ -108,7 +124,7 @@ contained AS (
     FROM long_term_memory
     WHERE (SELECT count(*) FROM indexed) < %(limit)s
       AND user_id = %(user)s AND status = 'active' AND id NOT IN (SELECT id FROM indexed) AND {gate_sql(exact=exact)}
-      AND (%(with_muted)s OR NOT muted)
+      AND {_RECALLABLE}
       AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
 ),
 hit AS MATERIALIZED (SELECT * FROM indexed UNION ALL SELECT * FROM contained),
@@ -146,7 +162,7 @@ WITH {_write_near(exact=exact)},
 chosen AS (
     SELECT id
     FROM long_term_memory
-    WHERE user_id = %(user)s AND status = 'active' AND (%(with_muted)s OR NOT muted) AND {gate_sql(exact=exact)}
+    WHERE user_id = %(user)s AND status = 'active' AND {_RECALLABLE} AND {gate_sql(exact=exact)}
       AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
     ORDER BY (%(preferences_first)s AND category = 'preference') DESC,
              (SELECT count(*) FROM unnest(%(needles)s::text[]) AS needle
@@ -191,6 +207,7 @@ def recall_candidates(
         "preferences_first": preferences_first,
         "min_similarity": min_similarity,
         "with_muted": with_muted,
+        **sight_parameters(user),
         **nearest_parameters(query_embedding, limit=candidate_limit),
     }
     try:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.accounts.models import User
+from apps.accounts.spaces import seen_sql, sight_parameters
+from apps.conversations.search import HIDDEN_SESSIONS
 from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.search import SearchTerms, cut_excerpt, parse_question
 from apps.core.text.sentences import cut_client_blocks
@@ -35,7 +37,8 @@ SPARES = 3
 
 SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300  # how much of a round's two texts is shown, around what matched
 
-_MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type IN ('user', 'assistant')"
+_MINE = f"""user_id = %(user)s AND model_id = %(model)s AND message_type IN ('user', 'assistant')
+    AND chat_id NOT IN ({HIDDEN_SESSIONS})"""
 
 # Once: as text it has a length of its own, and is read wherever it stands.
 _QUERY = "query AS MATERIALIZED (SELECT %(vector)s::vector AS embedding)"
@@ -56,7 +59,7 @@ _NEAR_BY_INDEX = f"""
 nearest AS MATERIALIZED (
     SELECT DISTINCT message_id FROM (
         SELECT message_id FROM (
-            SELECT message_id, user_id, model_id, message_type FROM conversation_embeddings
+            SELECT message_id, user_id, model_id, message_type, chat_id FROM conversation_embeddings
             WHERE in_index AND (
                 SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
                        AND set_config('hnsw.ef_search', '{EF_SEARCH // 4}', true) IS NOT NULL
@@ -122,13 +125,14 @@ _HAS_INDEX = f"SELECT EXISTS (SELECT FROM conversation_embeddings WHERE {_MINE} 
 
 # What is told here was said for good: not edited away, not forgotten, not temporary, and every memory that it taught
 # still holds and may be recalled.
-_READ = """
+_READ = f"""
 SELECT message.id, message.session_id, message.create_time, message.content, reply.content
 FROM conversation AS message
 JOIN chat_session AS session ON session.id = message.session_id
 LEFT JOIN conversation AS reply ON reply.reply_to_id = message.id AND reply.status = 'complete'
 WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role = 'user'
   AND message.status = 'complete' AND message.recallable AND coalesce(reply.recallable, TRUE) AND NOT session.temporary
+  AND {seen_sql("session")}
   AND NOT EXISTS (
       SELECT FROM atomic_memory AS memory
       WHERE memory.message_id IN (message.id, reply.id)
@@ -138,7 +142,7 @@ WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role
       SELECT FROM long_term_memory AS memory
       WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
   )
-"""
+"""  # noqa: S608 - our own names
 
 
 # Of what a model looks for itself, too, nothing is told that was forgotten, or from which a muted memory came.
@@ -223,6 +227,7 @@ def recall_rounds(
         "words": words,
         "nearest": NEAREST,
         "common": COMMON,
+        **sight_parameters(user),
     }
     ((by_index,),) = fetch_prepared(_HAS_INDEX, parameters) if query_embedding else ((False,),)
     rows = fetch_prepared(_FIND_BY_INDEX if by_index else _FIND_EXACT, parameters)
@@ -318,7 +323,7 @@ def _read(user: User, scored: Sequence[_Scored]) -> list[RecalledRound]:
     """The rounds of these messages in their order, without what may not be recalled."""
     if not scored:
         return []
-    parameters = {"user": user.pk, "ids": [one.hit.round_id for one in scored]}
+    parameters = {"user": user.pk, "ids": [one.hit.round_id for one in scored], **sight_parameters(user)}
     found = {message_id: row for message_id, *row in fetch_prepared(_READ, parameters)}
     return [
         RecalledRound(

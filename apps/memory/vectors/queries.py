@@ -20,6 +20,7 @@ import structlog
 from django.db import connection
 
 from apps.accounts.models import User
+from apps.accounts.spaces import sight_parameters
 from apps.conversations.search import READABLE
 from apps.core.db import fetch_rows, release_connections
 from apps.core.errors import JiyiError, ModelUnavailable
@@ -223,7 +224,7 @@ FROM match_conversations(
         'user_id', %(user)s, 'threshold', %(threshold)s::double precision,
         'model', (SELECT name FROM embedding_model WHERE id = %(model)s AND state = 'active'),
         'since', %(since)s::timestamptz, 'until', %(until)s::timestamptz
-    )
+    ) || CASE WHEN %(everything)s THEN '{{}}' ELSE jsonb_build_object('space', %(space)s::uuid) END
 ) AS near
 JOIN conversation_embeddings AS entry ON entry.id = near.id
 JOIN conversation AS message ON message.id = entry.message_id
@@ -258,6 +259,8 @@ def search_conversations(
         conditions: dict[str, object] = {"user_id": user.pk, "threshold": threshold, "model": model.name}
         if chat_id is not None:
             conditions["chat_id"] = str(chat_id)
+        if not user.sight.everything:
+            conditions["space"] = user.sight.space and str(user.sight.space)
         vector = embed_search(query, model=model)
         with connection.cursor() as cursor:
             cursor.execute(MATCH, [to_sql(vector), top_k, json.dumps(conditions)])
@@ -284,6 +287,7 @@ def find_similar_messages(
         "limit": limit,
         "since": within.since,
         "until": within.until,
+        **sight_parameters(user),
     }
     active = find_active_model()
     if active is None or active.id != embedding.model_id:
