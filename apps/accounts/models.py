@@ -18,7 +18,7 @@ from knox.models import AbstractAuthToken
 
 from apps.accounts.types import ALL_SCOPES, Scope, Sight, read_setting_problems
 from apps.core.json import ReadableJSONEncoder
-from apps.core.same_owner import has_owner
+from apps.core.same_owner import has_owner, share_owner
 
 
 class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no types
@@ -146,13 +146,20 @@ class ApiToken(AbstractAuthToken):
     last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True, editable=False)
     throttle = models.CharField(_("request limit"), max_length=20, blank=True, default="")
     space = models.ForeignKey(
-        Space, verbose_name=_("space"), null=True, blank=True, on_delete=models.CASCADE, related_name="tokens"
+        Space,
+        verbose_name=_("space"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
     encrypted_jwt_secret = models.TextField(blank=True, default="", editable=False)
 
     class Meta:
         verbose_name = _("API token")
         verbose_name_plural = _("API tokens")
+        constraints = share_owner("accounts_apitoken", "space")
 
     def __str__(self) -> str:
         return f"{self.name or self.token_key} ({self.user})"

@@ -33,13 +33,14 @@ _WITH_HISTORY = {
     # so an active memory's history is also whatever else its key has left behind.
     KindName.LONG_TERM: """
 WITH RECURSIVE asked AS (
-    SELECT id, normalized_key, status FROM long_term_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s)
+    SELECT id, normalized_key, status, space_id FROM long_term_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s)
 ),
 doomed AS (
     SELECT id FROM asked
     UNION
     SELECT memory.id FROM long_term_memory AS memory JOIN asked USING (normalized_key)
     WHERE memory.user_id = %(user)s AND memory.status IN ('superseded', 'evicted') AND asked.status = 'active'
+      AND memory.space_id IS NOT DISTINCT FROM asked.space_id
     UNION
     SELECT memory.id FROM long_term_memory AS memory JOIN doomed ON memory.superseded_by_id = doomed.id
     WHERE memory.user_id = %(user)s
@@ -76,7 +77,7 @@ def delete_memories(
     doomed = [memory.id for memory in found]
     if copies and kind is LONG_TERM:
         doomed += _delete_copies(user, found, now=now)
-    _delete(kind, user, _with_history(kind, user, doomed), now=now)
+    _delete(kind, user, with_history(kind, user, doomed), now=now)
     known = {memory.id for memory in found}
     return Deleted(deleted=len(known), missing=tuple(asked for asked in wanted if asked not in known))
 
@@ -113,7 +114,8 @@ def _remove_from_working_memory(user: User, copies: Iterable[MemoryCopy], *, now
         forget_parts(user=user, session_id=session_id, names=names[session_id], topics=topics[session_id], now=now)
 
 
-def _with_history(kind: MemoryKind, user: User, ids: Sequence[UUID]) -> list[UUID]:
+def with_history(kind: MemoryKind, user: User, ids: Sequence[UUID]) -> list[UUID]:
+    """Return these memories and what is their history: what they superseded, and what is left of their keys."""
     if not ids:
         return []
     return [row_id for (row_id,) in fetch_rows(_WITH_HISTORY[kind.name], {"user": user.pk, "ids": list(ids)})]

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from apps.accounts.models import User
-from apps.memory.changes.records import ChangeDraft, Snapshot, record_changes
+from apps.memory.changes.records import ChangeDraft, Snapshot, follow_moves, record_changes
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.models import Change, Status
 from apps.memory.vectors.memories import write_vectors
@@ -93,7 +93,9 @@ class Writer:
                 kind.model.objects.bulk_create([memory for memory in mine if memory.id not in self._stored])
                 self._update(kind, [memory for memory in there if memory.status == Status.ACTIVE])
                 write_vectors(self._user, kind, filter(self._needs_vector, mine))
-        record_changes(user=self._user, changes=list(self._changes.values()), now=self._now)
+        changes = list(self._changes.values())
+        record_changes(user=self._user, changes=changes, now=self._now)
+        follow_moves(self._user, [change for change in changes if change.action == Change.Action.MOVE])
         return [memory for _kind, memory in self._touched.values()]
 
     def _needs_vector(self, memory: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import apps.accounts.models
 import apps.core.json
+import apps.core.same_owner
 import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.contrib.postgres.fields
@@ -173,6 +174,10 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='apitoken',
             name='space',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='accounts.space', verbose_name='space'),
+            field=models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.space', verbose_name='space'),
+        ),
+        migrations.AddConstraint(
+            model_name='apitoken',
+            constraint=apps.core.same_owner.SameOwner(field='space', name='accounts_apitoken_space_same_owner'),
         ),
     ]

@@ -16,8 +16,9 @@ from allauth.account.models import EmailAddress, EmailConfirmation
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.db.models import Model, QuerySet
+from django.db.models.functions import Lower
 
-from apps.accounts.models import ApiToken, LoginSession, Setting, User
+from apps.accounts.models import ApiToken, LoginSession, Setting, Space, User
 from apps.accounts.types import read_setting_problems
 
 # What an erasure leaves (R3), besides the admin's log, which knows IDs only.
@@ -119,7 +120,20 @@ def _prepare_setting(setting: Setting, _restoration: Restoration) -> None:
         raise LeftOut
 
 
+def _prepare_space(space: Space, restoration: Restoration) -> None:
+    """Give it another name where the account has one of its name."""
+    names = set(Space.objects.filter(user=restoration.user).exclude(id=space.id).values_list(Lower("name"), flat=True))
+    name, number = space.name, 2
+    while space.name.lower() in names:
+        space.name, number = f"{name[:90]} ({number})", number + 1
+
+
+def _end_bound_tokens(user: User) -> None:
+    ApiToken.objects.filter(user=user, space__isnull=False).delete()
+
+
 register_tables(
+    PersonalTable(Space, prepare=_prepare_space, before_erasure=_end_bound_tokens),
     PersonalTable(Setting, prepare=_prepare_setting),
     PersonalTable(LoginSession, not_exported=("session_key", "network"), restored=False),
 )

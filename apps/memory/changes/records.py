@@ -176,6 +176,15 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
     return dict(operations)
 
 
+def follow_moves(user: User, changes: Iterable[ChangeDraft]) -> None:
+    """Let the earlier records of what has moved be seen where it is now, and nowhere else (P4)."""
+    moved: defaultdict[UUID | None, list[UUID]] = defaultdict(list)
+    for change in changes:
+        moved[change.space_id].append(change.object_id)
+    for space_id, ids in moved.items():
+        Change.objects.filter(user=user, object_id__in=ids).update(space=space_id)
+
+
 def stop_recalling_sources(user: User, memories: QuerySet[Any]) -> None:
     """Let no later turn recall the messages that these memories are from: they are about to be deleted (A5, L6).
 

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.db.models import Q
 
-from apps.accounts.models import User
+from apps.accounts.models import Space, User
 from apps.accounts.spaces import held_by
 from apps.core.errors import Conflict, NotFound
 from apps.memory.changes.records import (
@@ -22,6 +22,7 @@ from apps.memory.changes.records import (
     Snapshot,
     TrackedKind,
     collect_operations,
+    follow_moves,
     get_kind,
     note_operations,
     record_changes,
@@ -77,11 +78,13 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
             before=change.after,
             after=kinds[change.kind].snapshot(rows[change.kind][change.object_id]),
             session_id=change.session_id,
-            space_id=change.space_id,
+            space_id=getattr(rows[change.kind][change.object_id], "space_id", change.space_id),
         )
         for change in changes
     ]
     (undoing,) = record_changes(user=user, changes=drafts, now=now).values()
+    pairs = zip(drafts, changes, strict=True)
+    follow_moves(user, [draft for draft, change in pairs if draft.space_id != change.space_id])
     # What this brings back, if it undid something itself, can be undone once more.
     Change.objects.filter(user=user, undone_by=operation).update(undone_by=None)
     Change.objects.filter(user=user, operation=operation).update(undone_by=undoing)
@@ -262,6 +265,7 @@ def _restore(kind: MemoryKind, *, user: User, rows: Sequence[tuple[Any, Snapshot
     befores = [before for _memory, before in rows if before is not None]
     _refuse_taken(kind, user, befores, but=[memory.id for memory, _before in rows])
     _refuse_lost_successors(kind, user, befores)
+    _refuse_lost_spaces(user, befores)
     tracked = [kind.column(name).name for name in kind.tracked if name not in kind.text_columns]
     rewritten, returned = set(), []
     for memory, before in rows:
@@ -288,7 +292,7 @@ def _refuse_taken(kind: MemoryKind, user: User, befores: Sequence[Snapshot], *, 
     taken = Q()
     for before in befores:
         if before["status"] == Status.ACTIVE:
-            taken |= Q(**{kind.identity: kind.identify(before), "space": before.get("space_id")})
+            taken |= Q(**{kind.identity: kind.identify(before), "space": before.get("space")})
     other = kind.active(user).filter(taken).exclude(id__in=but).first() if taken else None
     if other is not None:
         raise Conflict(kind.taken_since, fields={"memory_id": str(other.id)})
@@ -298,6 +302,12 @@ def _refuse_lost_successors(kind: MemoryKind, user: User, befores: Sequence[Snap
     successors = {UUID(before["superseded_by"]) for before in befores if before["superseded_by"]}
     if successors and kind.model.objects.filter(user=user, id__in=successors).count() < len(successors):
         raise Conflict("The memory that replaced this one has since been deleted.")
+
+
+def _refuse_lost_spaces(user: User, befores: Sequence[Snapshot]) -> None:
+    spaces = {before["space"] for before in befores if before.get("space")}
+    if spaces and Space.objects.filter(user=user, id__in=spaces).count() < len(spaces):
+        raise Conflict("The space that this was in has since been deleted.")
 
 
 def _let_go(memories: Sequence[Any]) -> None:

@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('origin', models.CharField(choices=[('turn', 'turn'), ('extraction', 'extraction'), ('api', 'API'), ('panel', 'panel'), ('command', 'command'), ('life_cycle', 'lifecycle')], max_length=10, verbose_name='origin')),
-                ('action', models.CharField(choices=[('create', 'create'), ('edit', 'edit'), ('refresh', 'refresh'), ('accept', 'accept'), ('reject', 'reject'), ('supersede', 'supersede'), ('merge', 'merge'), ('import', 'import'), ('evict', 'evict'), ('mute', 'mute'), ('undo', 'undo'), ('delete', 'delete')], max_length=10, verbose_name='action')),
+                ('action', models.CharField(choices=[('create', 'create'), ('edit', 'edit'), ('refresh', 'refresh'), ('accept', 'accept'), ('reject', 'reject'), ('supersede', 'supersede'), ('merge', 'merge'), ('import', 'import'), ('evict', 'evict'), ('mute', 'mute'), ('move', 'move'), ('undo', 'undo'), ('delete', 'delete')], max_length=10, verbose_name='action')),
                 ('kind', models.CharField(choices=[('long_term', 'long-term memory'), ('atomic', 'atomic memory'), ('profile', 'user profile'), ('proposal', 'profile proposal'), ('summary', 'session summary'), ('context', 'shared context'), ('entry', 'addition to a shared context')], max_length=10, verbose_name='kind')),
                 ('object_id', models.UUIDField(verbose_name='object ID')),
                 ('before', models.JSONField(blank=True, encoder=apps.core.json.ReadableJSONEncoder, null=True, verbose_name='before')),

@@ -46,6 +46,7 @@ class Change(models.Model):
         IMPORT = "import", _("import")
         EVICT = "evict", _("evict")
         MUTE = "mute", _("mute")
+        MOVE = "move", _("move")
         UNDO = "undo", _("undo")
         DELETE = "delete", _("delete")
 
