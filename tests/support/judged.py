@@ -28,7 +28,7 @@ NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 def say(user: User, text: str, *, days_ago: float = 0) -> Message:
     """A message of the person, in a session of its own."""
     return Message.objects.create(
-        session=Session.objects.create(user=user),
+        session=Session.objects.create(user=user, space_id=user.sight.space),
         user=user,
         role=Role.USER,
         content=text,

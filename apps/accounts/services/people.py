@@ -24,7 +24,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from knox.crypto import hash_token
 
-from apps.accounts.models import ApiToken, Setting, User
+from apps.accounts.models import ApiToken, Setting, Space, User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services.limits import digest_token, note_valid
 from apps.accounts.spaces import get_or_create_space
@@ -128,11 +128,13 @@ def create_token(
     scopes: Iterable[str] = ALL_SCOPES,
     throttle: str = "",
     jwt_secret: str = "",
+    space: Space | None = None,
 ) -> str:
     """Create an API token and return it; only its digest is kept, so it cannot be shown again.
 
     `expiry`: how long it works. `is_service`: it may act for end users of `user` (T4). `throttle`: ``60/min``.
-    `jwt_secret`: what the service signs ``X-OpenWebUI-User-Jwt`` with. What is not acceptable: `InvalidInput`, with the
+    `jwt_secret`: what the service signs ``X-OpenWebUI-User-Jwt`` with. `space`: of the user, to which it is bound (P5).
+    What is not acceptable: `InvalidInput`, with the
     reasons by argument.
     """
     problems: dict[str, list[str]] = {}
@@ -154,6 +156,8 @@ def create_token(
         problems["jwt_secret"] = ["Only a service token has a JWT secret."]
     elif jwt_secret and not MIN_JWT_SECRET_BYTES <= len(jwt_secret.encode()) <= MAX_JWT_SECRET_BYTES:
         problems["jwt_secret"] = [f"Must have {MIN_JWT_SECRET_BYTES} to {MAX_JWT_SECRET_BYTES:,} bytes."]
+    if space is not None and space.user_id != user.pk:
+        problems["space"] = ["This space does not exist."]
     if problems:
         field, reasons = next(iter(problems.items()))
         raise InvalidInput(f"{field}: {reasons[0]}", fields=problems)
@@ -164,6 +168,7 @@ def create_token(
         is_service=is_service,
         scopes=completed,
         throttle=throttle,
+        space=space,
         encrypted_jwt_secret=encrypt(jwt_secret, purpose=JWT_SECRET_PURPOSE) if jwt_secret else "",
     )
     note_valid(digest_token(str(text)))
@@ -177,7 +182,7 @@ def find_token(text: str) -> ApiToken | None:
     """
     now = timezone.now()
     try:
-        token = ApiToken.objects.select_related("user").get(pk=hash_token(text))
+        token = ApiToken.objects.select_related("user", "space").get(pk=hash_token(text))
     except (ApiToken.DoesNotExist, UnicodeError):  # a lone surrogate is in no token
         return None
     if (token.expiry is not None and token.expiry <= now) or not token.user.is_active:
