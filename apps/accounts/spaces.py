@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from rest_framework.request import Request
@@ -99,14 +100,20 @@ def get_space(user: User, space_id: UUID) -> Space:
 
 def find_space(user: User, named: str) -> Space:
     """Return the space with this ID or name, whatever its case; or raise `NotFound`."""
-    spaces, name = list_spaces(user), named.strip()
-    try:
-        space = spaces.filter(Q(id=UUID(name)) | Q(name__iexact=name)).first()
-    except ValueError:
-        space = spaces.filter(name__iexact=name).first()
+    name = named.strip()
+    meant, key = Q(name__iexact=name), read_key(name)
+    space = list_spaces(user).filter(meant if key is None else meant | Q(id=key)).first()
     if space is None:
         raise NotFound("There is no space of this name.", fields={"space": ["There is no space of this name."]})
     return space
+
+
+def read_key(text: str) -> UUID | None:
+    """Return the ID that a text is, None for another text."""
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None
 
 
 def create_space(*, user: User, **fields: Any) -> Space:
@@ -138,8 +145,12 @@ def get_or_create_space(*, user: User, name: str, kind: str) -> Space:
 def _save(space: Space, fields: Mapping[str, Any]) -> Space:
     for name, value in fields.items():
         setattr(space, name, value.strip() if name == "name" else value)
-    if not space.name:
-        raise InvalidInput("name must not be blank.", fields={"name": ["Must not be blank."]})
+    try:
+        space.full_clean(exclude=["user"], validate_constraints=False)
+    except ValidationError as error:
+        problems: dict[str, list[str]] = dict(error.message_dict)
+        name, reasons = next(iter(problems.items()))
+        raise InvalidInput(f"{name}: {reasons[0]}", fields=problems) from None
     try:
         with transaction.atomic():
             space.save()

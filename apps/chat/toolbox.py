@@ -13,11 +13,12 @@ from django.db import transaction
 from pydantic import Field
 
 from apps.accounts.models import User
+from apps.accounts.spaces import find_space, list_spaces
 from apps.accounts.types import Scope
 from apps.chat.context.read import say_memory
 from apps.chat.search_tools import read_conversation, search, search_conversations
 from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool
-from apps.core.errors import Conflict, InvalidInput, NotFound
+from apps.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from apps.memory import contexts
 from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, get_context
 from apps.memory.deletion import delete_memories, list_copies
@@ -25,8 +26,14 @@ from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, mute_memories, update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
+from apps.memory.spaces import move_memories
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
+
+
+class NoArguments(Arguments):
+    """A tool without arguments."""
+
 
 # Keeping and changing memories
 
@@ -207,6 +214,56 @@ def set_muted(caller: Caller, arguments: MuteMemoryArguments) -> MemoryResult:
     return describe_memory(memory)
 
 
+# Spaces (P4)
+
+
+class MoveMemoriesArguments(Arguments):
+    """Which memories, and where to."""
+
+    ids: list[UUID] = Field(min_length=1, max_length=100, description="The IDs of the memories.")
+    to: str | None = Field(
+        None, description="Name or ID of the space, as list_spaces returns it. Left out: they are known everywhere."
+    )
+
+
+class MoveMemoriesResult(Result):
+    """How many moved, and which stay as the space has a memory that says the same, or has the same key."""
+
+    moved: int
+    taken: list[UUID]
+
+
+def move(caller: Caller, arguments: MoveMemoriesArguments) -> MoveMemoriesResult:
+    """Move memories to a space, or out of all. `Forbidden` for who is bound to one."""
+    if caller.bound:
+        raise Forbidden("This token is bound to a space: it moves nothing.")
+    owner = caller.user.overseeing()
+    target = find_space(owner, arguments.to).pk if arguments.to else None
+    done = move_memories(user=owner, ids=arguments.ids, space_id=target, now=caller.now)
+    return MoveMemoriesResult(moved=done.moved, taken=list(done.taken))
+
+
+class SpaceResult(Result):
+    """A project, an assistant or a character with memories of its own."""
+
+    id: UUID
+    name: str
+    kind: Literal["project", "assistant", "character"]
+
+
+class SpacesResult(Result):
+    """The person's spaces."""
+
+    results: list[SpaceResult]
+
+
+def show_spaces(caller: Caller, _arguments: NoArguments) -> SpacesResult:
+    """Return the spaces that are not archived."""
+    owner = caller.user if caller.bound else caller.user.overseeing()
+    spaces = list_spaces(owner).filter(archived=False)
+    return SpacesResult(results=[SpaceResult.model_validate(space, from_attributes=True) for space in spaces])
+
+
 # Shared contexts (X)
 
 
@@ -293,10 +350,6 @@ def update_context(caller: Caller, arguments: UpdateContextArguments) -> Context
 
 
 # Profile and summaries
-
-
-class NoArguments(Arguments):
-    """A tool without arguments."""
 
 
 class ProfileResult(Result):
@@ -418,6 +471,25 @@ TOOLS = {
             title="Mute memory",
             description="Keep a memory but recall it in no reply and no search; with muted false, recall it again.",
             function=set_muted,
+            scope=Scope.WRITE,
+        ),
+        Tool(
+            name="list_spaces",
+            title="List spaces",
+            description=(
+                "List the person's spaces: projects, assistants and characters whose memories stay there. With the "
+                "argument space, the other tools look from one; without, they see what is known everywhere."
+            ),
+            function=show_spaces,
+        ),
+        Tool(
+            name="move_memories",
+            title="Move memories",
+            description=(
+                "Move memories to a space, where alone they are known from then on, or out of all spaces. When the "
+                "person asks for it; they can undo it."
+            ),
+            function=move,
             scope=Scope.WRITE,
         ),
         Tool(

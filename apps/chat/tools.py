@@ -37,6 +37,8 @@ class Door(StrEnum):
 class Caller:
     """For whom a tool runs, and when. `author` is named beside what it adds; `session_id`: where, in a conversation.
 
+    `user` looks from the place that the tool is called in; `bound`: whoever calls may act there alone (P5).
+
     `message_id`: of the message that is being answered, if one is; `number`: how often the tool did the same kind of
     thing for it before. What was done for a message is not done again when its reply is retried.
     """
@@ -47,6 +49,7 @@ class Caller:
     session_id: UUID | None = None
     message_id: UUID | None = None
     number: int = 0
+    bound: bool = False
 
 
 class Arguments(BaseModel):

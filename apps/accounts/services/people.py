@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
+from uuid import UUID
 
 import jwt
 import structlog
@@ -27,9 +28,9 @@ from knox.crypto import hash_token
 from apps.accounts.models import ApiToken, Setting, Space, User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services.limits import digest_token, note_valid
-from apps.accounts.spaces import get_or_create_space
+from apps.accounts.spaces import find_space, get_or_create_space, read_key
 from apps.accounts.types import ALL_SCOPES, MemorySettings, complete_scopes, parse_limit, read_setting_problems
-from apps.core.errors import Forbidden, InvalidInput, Unauthenticated
+from apps.core.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from apps.core.secret_key import UnreadableSecret, decrypt, encrypt
 
 logger = structlog.get_logger(__name__)
@@ -40,6 +41,7 @@ MAX_EXTERNAL_ID = 200
 MAX_PROGRAM_CHARS = 60
 
 END_USER_HEADER = "X-End-User"
+SPACE_HEADER = "X-Space"
 JWT_HEADER = "X-OpenWebUI-User-Jwt"
 OPEN_WEBUI_HEADER = "X-OpenWebUI-User-Id"
 BODY_FIELDS = ("user", "safety_identifier")
@@ -230,20 +232,35 @@ def get_program() -> str:
 def resolve_person(*, token: ApiToken, headers: Mapping[str, str], body: Mapping[str, Any] | None = None) -> User:
     """Return the person meant: the end user that a service token names, made on first use; else the token's owner.
 
-    They look from the space that the token is bound to, an end user from their own of that name (P5).
+    They look from the space that the token is bound to, or that ``X-Space`` names by name or ID (P5): an end user from
+    their own of that name, made on first use. `NotFound` for another space than the token's, and for one that is not
+    there.
     `headers` must be case-insensitive, as Django's and Starlette's are. `body` is that of ``/v1`` only. A bad name:
     `InvalidInput`. A JWT that does not verify: `Unauthenticated`. A deactivated end user: `Forbidden`.
     """
     external_id = _read_external_id(token, headers, body or {}) if token.is_service else None
+    named = _decode_header(headers.get(SPACE_HEADER, ""), SPACE_HEADER).strip()
     if external_id is None:
-        return token.user if token.space_id is None else token.user.within(token.space_id)
+        person = token.user if token.space_id is None else token.user.within(token.space_id)
+        return person.within(find_space(person, named).pk) if named else person
     end_user = get_or_create_end_user(service=token.user, external_id=external_id)
     if not end_user.is_active:
         raise Forbidden("This end user is deactivated.")
-    if token.space is None:
-        return end_user
-    own = get_or_create_space(user=end_user, name=token.space.name, kind=token.space.kind)
-    return end_user.within(own.id)
+    if token.space is not None:
+        own = get_or_create_space(user=end_user, name=token.space.name, kind=token.space.kind)
+        end_user = end_user.within(own.id)
+    elif named:
+        return end_user.within(_find_or_make_space(end_user, named))
+    return end_user.within(find_space(end_user, named).pk) if named else end_user
+
+
+def _find_or_make_space(end_user: User, named: str) -> UUID:
+    try:
+        return find_space(end_user, named).pk
+    except NotFound:
+        if read_key(named) is not None:  # an ID makes nothing
+            raise
+        return get_or_create_space(user=end_user, name=named, kind=Space.Kind.PROJECT).pk
 
 
 def get_or_create_end_user(*, service: User, external_id: str) -> User:

@@ -23,6 +23,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from apps.accounts.models import ApiToken, User
+from apps.accounts.spaces import find_space
 from apps.accounts.types import Scope, allows
 from apps.chat.toolbox import describe_memory, get_memory, list_tools
 from apps.chat.tools import Caller, Door, Tool
@@ -110,7 +111,7 @@ def build_server(find_access: Callable[[Context], Awaitable[Access]]) -> Server[
         version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
         description="A memory that its owner can see, correct and erase.",
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=lambda name: TOOLS[name].input_schema if name in TOOLS else None,
+        get_tool_input_schema=lambda name: _describe_arguments(TOOLS[name]) if name in TOOLS else None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
@@ -126,7 +127,7 @@ def _describe(tool: Tool) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.input_schema,
+        input_schema=_describe_arguments(tool),
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations(
             title=tool.title,
@@ -138,6 +139,21 @@ def _describe(tool: Tool) -> types.Tool:
     )
 
 
+# Tools that look from no place.
+_PLACELESS = frozenset({"list_spaces", "move_memories", "get_profile"})
+_SPACE = {
+    "type": "string",
+    "description": "Name or ID of a space: look from there. Left out, what is known everywhere.",
+}
+
+
+def _describe_arguments(tool: Tool) -> dict[str, Any]:
+    schema = tool.input_schema
+    if tool.name in _PLACELESS:
+        return schema
+    return {**schema, "properties": {**schema.get("properties", {}), "space": _SPACE}}
+
+
 def _call_tool(access: Access, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     """Run a tool. An error is a sentence for the model that called it, never a stack trace."""
     tool = TOOLS.get(name)
@@ -146,7 +162,8 @@ def _call_tool(access: Access, name: str, arguments: dict[str, Any]) -> types.Ca
     if not allows(access.scopes, tool.scope):
         return _fail(f"This token may not use {name}: it needs the scope {tool.scope}.")
     try:
-        result = tool.run(_make_caller(access), arguments)
+        space = "" if name in _PLACELESS else arguments.pop("space", None) or ""
+        result = tool.run(_make_caller(access, space), arguments)
     except JiyiError as error:
         return _fail(error.message)
     except Exception as error:
@@ -176,8 +193,13 @@ def _read_resource(access: Access, uri: str) -> types.ReadResourceResult:
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=JSON, text=text)])
 
 
-def _make_caller(access: Access) -> Caller:
-    return Caller(user=access.user, author=access.author, now=timezone.now())
+def _make_caller(access: Access, space: Any = "") -> Caller:
+    """Return the caller, who looks from the space of this name or ID, or from none (P5)."""
+    if not isinstance(space, str):
+        raise InvalidInput("space: Must be a name or an ID.", fields={"space": ["Must be a name or an ID."]})
+    user, bound = access.user, not access.user.sight.everything
+    here = user.within(find_space(user, space).pk if space.strip() else user.sight.space)
+    return Caller(user=here, author=access.author, now=timezone.now(), bound=bound)
 
 
 def _fail(message: str) -> types.CallToolResult:

@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import User
+from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.chat.turn.open import open_client_turn
 from apps.chat.turn.run import TurnRun, start_turn
@@ -89,7 +90,9 @@ class ModelsView(OpenAIView):
     @operation("list_models", scope=Scope.READ, answers=schemas.MODELS)
     async def get(self, request: Request) -> Response:
         """List models."""
-        return Response({"object": "list", "data": [_describe_model(name) for name in await list_models()]})
+        return Response(
+            {"object": "list", "data": [_describe_model(name) for name in await list_models(get_user(request))]}
+        )
 
 
 class ModelView(OpenAIView):
@@ -104,7 +107,7 @@ class ModelView(OpenAIView):
     )
     async def get(self, request: Request, model: str) -> Response:
         """Get a model."""
-        if model not in await list_models():
+        if model not in await list_models(get_user(request)):
             raise ModelNotFound(model)
         return Response(_describe_model(model))
 

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from apps.accounts.models import ApiToken, User
 from apps.accounts.selectors import get_user
 from apps.accounts.services.people import resolve_person
+from apps.accounts.spaces import find_space, list_spaces
 from apps.chat.selectors import list_models as list_choices
 from apps.chat.turn.run import TurnRun
 from apps.chat.turn.types import Failed, Started, TurnEvent
@@ -184,13 +185,31 @@ class OpenAIView(AsyncAPIView):
 
 
 def find_person(request: Request) -> User:
-    """Return who asks: with a service token also by fields of the body (T4)."""
+    """Return who asks, and from where: with a service token also by fields of the body (T4)."""
     user = get_user(request)
     token = request.auth
-    if not (isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk):
+    if isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk:
+        body = request.data if isinstance(request.data, Mapping) else {}
+        user = resolve_person(token=token, headers=request.headers, body=body)
+    return enter_space(user, request.data)
+
+
+# Before the name of a space, as a client's list of models shows it (P5).
+SPACE_MODEL = "jiyi/"
+
+
+def enter_space(user: User, body: Any) -> User:
+    """Return the person as they look from the space that the model's name tells, such as ``jiyi/Novel`` (P5).
+
+    Raises `ModelNotFound` for a space that is not there, or not in sight.
+    """
+    model = read_model(body) if isinstance(body, Mapping) else ""
+    if not model.startswith(SPACE_MODEL):
         return user
-    body = request.data if isinstance(request.data, Mapping) else {}
-    return resolve_person(token=token, headers=request.headers, body=body)
+    try:
+        return user.within(find_space(user, model.removeprefix(SPACE_MODEL)).pk)
+    except NotFound:
+        raise ModelNotFound(model) from None
 
 
 async def stream_turn(
@@ -268,12 +287,15 @@ def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID |
 DEFAULT_MODEL = "jiyi"
 
 
-async def list_models() -> list[str]:
+async def list_models(user: User) -> list[str]:
     """Return the names: the default model's first, then what one may choose, what its server has, the embedding model.
+
+    Last the person's spaces that are not archived.
 
     A server that lists none is no reason to list nothing.
     """
     model, choices, embedder = await in_database(_read_names)
+    spaces = await in_database(_name_spaces, user)
     configured = model.name
     found: list[str] = []
     if hasattr(model, "list_models"):
@@ -282,7 +304,11 @@ async def list_models() -> list[str]:
         except ModelUnavailable:
             if not configured:
                 raise
-    return list(dict.fromkeys(filter(None, [configured, *choices, *found, DEFAULT_MODEL, embedder])))
+    return list(dict.fromkeys(filter(None, [configured, *choices, *found, DEFAULT_MODEL, embedder, *spaces])))
+
+
+def _name_spaces(user: User) -> list[str]:
+    return [f"{SPACE_MODEL}{space.name}" for space in list_spaces(user).filter(archived=False)]
 
 
 async def relay_recorded(

@@ -12,7 +12,7 @@ from apps.chat.turn.types import ClientRequest
 from apps.conversations.histories import ClientHistory
 from apps.conversations.types import RecordedMessage
 from apps.core.text.clean import clean_json, find_forbidden
-from apps.doors.openai.base import DEFAULT_MODEL, read_model, refuse
+from apps.doors.openai.base import DEFAULT_MODEL, SPACE_MODEL, read_model, refuse
 
 # A tuple, as a client may send a role that has no hash.
 ROLES = ("assistant", "developer", "function", "system", "tool", "user")
@@ -69,7 +69,8 @@ def read_chat_request(body: Any, *, whole: bool) -> ChatRequest:
         refuse("stream_options must be an object.", "stream_options")
     stored = _read_flag(body, "store", default=True)
     model = read_model(body)
-    kept = {**body, "model": "" if model == DEFAULT_MODEL else model}
+    is_ours = model == DEFAULT_MODEL or model.startswith(SPACE_MODEL)
+    kept = {**body, "model": "" if is_ours else model}
     return ChatRequest(
         body=kept,
         stream=stream,

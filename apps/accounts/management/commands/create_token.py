@@ -10,8 +10,9 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
+from apps.accounts.spaces import find_space
 from apps.accounts.types import ALL_SCOPES
-from apps.core.errors import InvalidInput
+from apps.core.errors import InvalidInput, NotFound
 
 
 class Command(BaseCommand):
@@ -37,10 +38,12 @@ class Command(BaseCommand):
             help="secret that verifies X-OpenWebUI-User-Jwt: FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI",
         )
 
+        parser.add_argument("--space", default="", help="name of the user's space that the token is bound to")
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             self.stdout.write(self._create(**options))
-        except InvalidInput as error:
+        except (InvalidInput, NotFound) as error:
             raise CommandError(error.message) from None
 
     @transaction.atomic
@@ -50,7 +53,7 @@ class Command(BaseCommand):
             if not create:
                 raise CommandError(f"There is no user named {username!r}. Use --create to create one.")
             user = User.objects.create_user(username=username)
-        days = options["expires_days"]
+        days, space = options["expires_days"], options["space"]
         return create_token(
             user=user,
             name=options["name"],
@@ -59,4 +62,5 @@ class Command(BaseCommand):
             scopes=[scope.strip() for scope in options["scopes"].split(",")],
             throttle=options["throttle"],
             jwt_secret=options["jwt_secret"],
+            space=find_space(user, space) if space else None,
         )

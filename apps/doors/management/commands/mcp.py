@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from apps.accounts.models import User
-from apps.accounts.services.people import find_token, resolve_person
+from apps.accounts.services.people import END_USER_HEADER, SPACE_HEADER, find_token, resolve_person
 from apps.accounts.types import ALL_SCOPES
 from apps.core.db import in_database, release_connections
 from apps.core.errors import JiyiError
@@ -57,9 +57,9 @@ def _find_access(username: str | None) -> Access:
     token = find_token(text)
     if token is None:
         raise CommandError("JIYI_TOKEN is not a valid API token.")
-    end_user = os.environ.get("JIYI_END_USER")
+    named = {END_USER_HEADER: os.environ.get("JIYI_END_USER"), SPACE_HEADER: os.environ.get("JIYI_SPACE")}
     try:
-        person = resolve_person(token=token, headers={} if end_user is None else {"X-End-User": end_user})
+        person = resolve_person(token=token, headers={name: text for name, text in named.items() if text is not None})
     except JiyiError as error:
         raise CommandError(error.message) from None
     return read_access(person, token)
