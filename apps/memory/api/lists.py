@@ -230,7 +230,7 @@ class MemoryView(APIView):
     ) -> Response:
         """Change what the body names, and `emptied`, the fields that a body without them empties."""
         user, asked = get_user(self.request), read_uuid(memory_id)
-        self.kind.get(user, asked)
+        self.kind.get(user, asked, to_change=True)
         changes, now = {**(emptied or {}), **read_body(body, self.request, **how)}, timezone.now()
         muted = changes.pop("muted", None)
         with transaction.atomic():
@@ -243,7 +243,7 @@ class MemoryView(APIView):
     def remove(self, memory_id: str, *, copies: bool = False) -> Response:
         """Delete the memory, with `copies` what says the same elsewhere, too."""
         user, asked = get_user(self.request), read_uuid(memory_id)
-        self.kind.get(user, asked)
+        self.kind.get(user, asked, to_change=True)
         gone = delete_memories(self.kind, user=user, ids=[asked], now=timezone.now(), copies=copies)
         return Response({"deleted": gone.deleted})
 

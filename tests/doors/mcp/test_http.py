@@ -25,8 +25,8 @@ pytestmark = [
     ),
 ]
 
-READERS = ["search_memories", "search_conversations", "read_conversation", "get_profile", "list_session_summaries",
-           "fetchContext"]  # fmt: skip
+READERS = ["search_memories", "search_conversations", "read_conversation", "list_spaces", "get_profile",
+           "list_session_summaries", "fetchContext"]  # fmt: skip
 COMPLETION = {"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "topic", "value": "c"}}
 CLIENT = {"name": "tests", "version": "1"}
 
@@ -139,7 +139,7 @@ def test_a_token_sees_and_uses_what_its_scopes_allow(mei: User, revision: str) -
     reader = McpCaller(create_token(user=mei, scopes=["read"]), revision)
     writer = McpCaller(create_token(user=mei, scopes=["write"]), revision)
     assert reader.list_tools() == READERS
-    assert len(writer.list_tools()) == 12
+    assert len(writer.list_tools()) == 14
     assert reader.call("search_memories", keyword="x") == {"results": []}
     assert reader.read("jiyi://profile")["version"] == 0
     for name in set(writer.list_tools()) - set(READERS):

@@ -11,6 +11,7 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.doors.mcp.server import RESOURCES, TEMPLATES, TOOLS
+from apps.memory.models import AtomicMemory
 from tests.contracts.world import World, build_world, dump
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.mcp import McpCaller
@@ -58,6 +59,7 @@ Refused = Callable[[McpCaller, Person], str]
 READS: dict[str, Callable[[McpCaller], Any]] = {
     "search_memories": lambda caller: caller.call("search_memories", keyword=" ".join(WORDS.values())),
     "search_conversations": lambda caller: caller.call("search_conversations", query="violet sunflower orchid dahlia"),
+    "list_spaces": lambda caller: caller.call("list_spaces"),
     "get_profile": lambda caller: caller.call("get_profile"),
     "list_session_summaries": lambda caller: caller.call("list_session_summaries"),
 }
@@ -79,6 +81,9 @@ WRITES: dict[str, Callable[[McpCaller], Any]] = {
         caller.call("add_memory", content="violet"),
     ],
     "createContext": lambda caller: caller.call("createContext", title="violet", content="violet"),
+    "move_memories": lambda caller: caller.call(
+        "move_memories", ids=[str(row.id) for row in AtomicMemory.objects.all()]
+    ),
 }
 
 

@@ -53,7 +53,8 @@ def test_every_tool_is_described_for_a_model_and_a_client(caller: McpCaller) -> 
     tools = {tool["name"]: tool for tool in caller.ask("tools/list")["tools"]}
     assert list(tools) == [
         "search_memories", "search_conversations", "read_conversation", "add_memory", "update_memory", "delete_memory",
-        "mute_memory", "get_profile", "list_session_summaries", "createContext", "fetchContext", "updateContext",
+        "mute_memory", "list_spaces", "move_memories", "get_profile", "list_session_summaries", "createContext",
+        "fetchContext", "updateContext",
     ]  # fmt: skip
     for tool in tools.values():
         assert tool["title"]
@@ -66,7 +67,14 @@ def test_every_tool_is_described_for_a_model_and_a_client(caller: McpCaller) -> 
         assert all(argument["description"] for argument in tool["inputSchema"]["properties"].values())
     hints = {name: tool["annotations"] for name, tool in tools.items()}
     conversations = {"search_conversations", "read_conversation"}
-    readers = {"search_memories", "get_profile", "list_session_summaries", "fetchContext", *conversations}
+    readers = {
+        "search_memories",
+        "list_spaces",
+        "get_profile",
+        "list_session_summaries",
+        "fetchContext",
+        *conversations,
+    }
     assert {name for name, hint in hints.items() if hint["readOnlyHint"]} == readers
     assert {name for name, hint in hints.items() if hint["destructiveHint"]} == {"update_memory", "delete_memory"}
     assert {name for name, hint in hints.items() if not hint["idempotentHint"]} == {"createContext", "updateContext"}
@@ -86,6 +94,8 @@ def test_what_tools_return_is_as_their_schemas_say(agent: McpCaller, mei: User) 
         "add_memory": {"content": "York", "key": "home town", "category": "fact"},
         "update_memory": {"id": atomic, "content": "Mei hikes on Saturdays."},
         "mute_memory": {"id": atomic},
+        "list_spaces": {},
+        "move_memories": {"ids": [atomic]},
         "get_profile": {},
         "list_session_summaries": {"limit": 1},
         "createContext": {"title": "t", "content": "c"},

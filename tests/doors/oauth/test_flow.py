@@ -106,7 +106,7 @@ def test_the_whole_way(http_server: HttpServer, app: App, window: httpx2.Client,
     refreshed = app.refresh(tokens["refresh_token"]).raise_for_status().json()
     assert refreshed["access_token"] != tokens["access_token"]
     assert refreshed["refresh_token"] != tokens["refresh_token"]
-    assert len(list_tools(http_server.url, refreshed["access_token"])) == 12
+    assert len(list_tools(http_server.url, refreshed["access_token"])) == 14
     assert call(http_server.url, tokens["access_token"]).status_code == 401  # it went with its refresh token
 
     assert app.revoke(refreshed["refresh_token"]).status_code == 200
