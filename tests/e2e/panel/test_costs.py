@@ -44,7 +44,7 @@ def test_somebody_looks_at_what_they_cost(
 ) -> None:
     page = open_panel(mei, "/admin/cost/?days=7", **look)
     expect(page.get_by_role("status").filter(has_text="¥ 0.0010")).to_be_visible()
-    expect(page.locator(".cost-charts svg").first).to_be_visible()
+    expect(page.locator(".cost-charts canvas").first).to_be_visible()
     expect(page.get_by_role("row", name="local")).to_be_visible()
     expect(page.locator("form[action*=plan]")).to_have_count(0)
     inspect(page, "own")
