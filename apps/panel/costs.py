@@ -82,7 +82,7 @@ class CostPage(PanelPage):
         account, currency = self.account, get_plan().currency
         daily = list_sums(["day", "job"], account=account, period=period)
         by_model = _list_largest("model", account=account, period=period)
-        is_priced, has_budgets = any(one.cost for one in daily), not read_budgets().are_none
+        is_priced, budgets = any(one.cost for one in daily), read_budgets()
         staff_tables = list_account_tables(period, currency) if sees_everybody(request) and account is None else ()
         return self.render(
             request,
@@ -100,8 +100,8 @@ class CostPage(PanelPage):
                 *staff_tables,
             ],
             estimated=sum(one.estimated for one in daily),
-            unpriced=[one.key[0] for one in by_model if one.unpriced] if is_priced or has_budgets else [],
-            budget=_tell_budget(account, currency),
+            unpriced=[one.key[0] for one in by_model if one.unpriced] if is_priced or not budgets.are_none else [],
+            budget=_tell_budget(account, currency, budget=budgets.installation),
             export_link=link_page("cost_export", user=account if sees_everybody(request) else None, days=days),
             plan=(plan or PlanForm()) if may_connect(request) and account is None else None,
         )
@@ -271,14 +271,14 @@ def list_account_tables(period: Period, currency: str) -> Iterator[Table]:
             yield _tabulate(title, [(names.get(one.key[0], nobody), one) for one in sums], currency, links)
 
 
-def _tell_budget(account: User | None, currency: str) -> dict[str, Any] | None:
-    """What is said of the budgets: how a person or everybody stands, and whether anybody's work waits."""
+def _tell_budget(account: User | None, currency: str, *, budget: Decimal | None) -> dict[str, Any] | None:
+    """What is said of the budgets: how a person or, with this `budget`, everybody stands, and whose work waits."""
     now = timezone.now()
     paused: str
     if account is None:
         waiting = find_paused(now=now)
         paused = "installation" if waiting.everybody else "accounts" if waiting else ""
-        amount, count = read_budgets().installation, len(waiting.accounts)
+        amount, count = budget, len(waiting.accounts)
         spent = (
             Decimal(0) if amount is None else sum((row[2] for row in list_spent(since=start_of_month(now))), Decimal(0))
         )
