@@ -33,7 +33,7 @@ MANY = 1_000
 # So many times as many rounds as a prompt shows are read: some may not be recalled, or say what it says already.
 SPARES = 3
 
-SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300  # how much of a round's two texts is shown, around what matched
+ROUND_CHARACTERS = 600  # how much of each of a round's two texts is shown, around what matched
 
 _MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type IN ('user', 'assistant')"
 
@@ -255,8 +255,8 @@ def find_withheld(user: User, message_ids: Collection[uuid.UUID]) -> set[uuid.UU
 def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:
     """Return as much of a round's two texts as a prompt shows, from around the keywords of `message`."""
     return (
-        _cut(cut_client_blocks(said), SAID_CHARACTERS, message=message),
-        _cut(reply, REPLY_CHARACTERS, message=message),
+        _cut(cut_client_blocks(said), ROUND_CHARACTERS, message=message),
+        _cut(reply, ROUND_CHARACTERS, message=message),
     )
 
 
