@@ -101,6 +101,7 @@ worded AS MATERIALIZED (
 )
 """
 
+# OFFSET 0 insists on reading the hits alone: among few messages the planner would read those of everybody.
 _WRITTEN = """
 WITH {arms}
 SELECT COALESCE(message.reply_to_id, message.id), message.session_id, message.position,
@@ -110,7 +111,10 @@ FROM (
     SELECT message_id, array_agg(position) FILTER (WHERE position > 0) AS positions FROM (
         SELECT message_id, position FROM worded UNION ALL SELECT message_id, 0 FROM nearest
     ) AS each GROUP BY message_id
-) AS hit JOIN conversation AS message ON message.id = hit.message_id AND message.status = 'complete'
+) AS hit CROSS JOIN LATERAL (
+    SELECT id, reply_to_id, session_id, position, content FROM conversation
+    WHERE id = hit.message_id AND status = 'complete' OFFSET 0
+) AS message
 LEFT JOIN near USING (message_id) CROSS JOIN usual
 """
 
