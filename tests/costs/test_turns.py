@@ -72,7 +72,7 @@ def test_what_a_tool_of_an_agent_embeds(alice: ApiClient, scripted_model: Script
     alice.post("/memory/atomic", json={"content": "我住在上海"}).raise_for_status()
     get_embedder("remote").embed(["."])  # what takes time the first time must not make the query's answer late
     # As on stdin and stdout, where no request surrounds it.
-    _call_tool(Access(alice.user, ALL_SCOPES, "agent"), "search_memories", {"query": "你好" * 10})
+    _call_tool(Access(alice.user, ALL_SCOPES, "agent"), "search_memories", {"keyword": "你好" * 10})
     assert [call[:2] for call in list_calls(alice)] == [("embedding", "remote")]
 
 
