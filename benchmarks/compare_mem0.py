@@ -262,16 +262,27 @@ def _measure_sizes(
             sides = sides[::-1]  # so that a temporary slowdown hits all of them
         texts = [row for person in people[: options.adds] for row in person.rows]
         added = random.Random(number).sample(texts, k=min(options.adds, len(texts)))
+        vectors_of_added = embed_texts([f"{row.speaker}: {row.text}" for row in added])
         yield {
             "memories": size,
             "people": len(people),
             "search": {name: summarize(found[WARM_UP:]) for name, found in rankings.items()},
             "add_given": {name: round(rows / value, 1) for name, value in seconds.items()},
-            "add_embedded": {
-                side.name: round(len(added) / side.add(PEOPLE, f"somebody {number}", added, batch=BATCH), 1)
-                for side in sides
-            },
+            "add_given_singly": _measure_adding(sides, added, batch=1, vectors=vectors_of_added),
+            "add_embedded": _measure_adding(sides, added, batch=BATCH),
+            "add_embedded_singly": _measure_adding(sides, added, batch=1),
         }
+
+
+def _measure_adding(
+    sides: Sequence[Jiyi | Mem0], rows: Sequence[CorpusRow], *, batch: int, vectors: Matrix | None = None
+) -> dict[str, float]:
+    """Add memories of somebody new to each side, `batch` a call; returns how many a second."""
+    somebody = f"somebody {uuid.uuid4()}"
+    return {
+        side.name: round(len(rows) / side.add(PEOPLE, somebody, rows, batch=batch, vectors=vectors), 1)
+        for side in sides
+    }
 
 
 def make_tables(report: Mapping[str, Any]) -> Iterator[Table]:
@@ -285,11 +296,13 @@ def make_tables(report: Mapping[str, Any]) -> Iterator[Table]:
             table.add_row(folder, side, *(str(figures[column]) for column in columns))
     yield table
     table = Table(title="Search among the memories of many people; adding, memories a second", title_justify="left")
-    for name in ("memories", "side", *columns, "vectors given", "with embedding"):
+    # Of each pair: one a call, then `BATCH` a call.
+    adding = ("add_given_singly", "add_given", "add_embedded_singly", "add_embedded")
+    for name in ("memories", "side", *columns, "given, 1", "given, 100", "embedded, 1", "embedded, 100"):
         table.add_column(name, justify="left" if name == "side" else "right")
     for size in report["sizes"]:
         for side, figures in size["search"].items():
-            cells = (*(figures[column] for column in columns), size["add_given"][side], size["add_embedded"][side])
+            cells = (*(figures[column] for column in columns), *(size[name][side] for name in adding))
             table.add_row(f"{size['memories']:,}", side, *map(str, cells))
     yield table
 

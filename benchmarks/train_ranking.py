@@ -31,6 +31,7 @@ django.setup()
 
 from apps.core.beir import CorpusRow, Folder, InvalidFolder, read_folders  # noqa: E402 - Django has to be set up before
 from apps.core.text.search import bm25_terms  # noqa: E402
+from apps.core.text.sentences import drop_speakers  # noqa: E402
 from apps.memory.recall.atomic import WEIGHTS_FILE  # noqa: E402
 from apps.memory.recall.features import (  # noqa: E402
     FEATURES,
@@ -83,7 +84,7 @@ def read_judged(folder: Folder) -> Iterator[Judged]:
             if query.user_id != user_id:
                 continue
             asked = AtomicQuery(query.text)
-            (vector,) = embed_texts([query.text]).astype(np.float64)
+            (vector,) = embed_texts([drop_speakers(query.text)]).astype(np.float64)
             recall = make_recall(
                 contents,
                 asked,

@@ -78,7 +78,9 @@ class MemorySettings(BaseModel):
     remember_assistant: StrictBool = Field(
         True, description=_("Also remembers what the assistant promised, recommended, decided or found out.")
     )
-    enable_agentic_search: StrictBool = Field(False, description=_("Lets the chat model search memories on its own."))
+    enable_agentic_search: StrictBool = Field(
+        False, description=_("Lets the chat model search memories and past conversations on its own.")
+    )
     enable_user_profile: StrictBool = Field(True, description=_("Includes the profile in every prompt."))
     atomic_content_max_length: int = _whole(500, 50, 5000, _("Maximum length of an atomic memory, in characters."))
     session_summary_limit: int = _whole(

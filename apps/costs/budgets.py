@@ -26,8 +26,11 @@ from apps.costs.sums import COST, Period, list_sums
 
 logger = structlog.get_logger(__name__)
 
-# How long what was spent is believed: workers ask before each piece of work.
-BELIEVED_SECONDS = 10.0
+# How long what was spent is believed: workers ask before each piece of work, and a million calls take a second to sum.
+BELIEVED_SECONDS = 60.0
+
+# Models with metrics of their own, most called first: a client may name any, and every label costs memory.
+MOST_MODELS = 50
 
 BUDGETS = """
 SELECT installation, person, account_id, amount
@@ -221,7 +224,8 @@ class CostCollector(Collector):
         yield CounterMetricFamily("jiyi_model_calls", "Calls of models this month", labels=by)
         yield CounterMetricFamily("jiyi_model_seconds", "How long they took", labels=by)
         yield CounterMetricFamily("jiyi_model_tokens", "Their tokens", labels=[*by, "kind"])
-        yield CounterMetricFamily("jiyi_model_cost", "What they cost, in the currency of prices", labels=by)
+        # A lower price lowers it, which a counter must never be.
+        yield GaugeMetricFamily("jiyi_model_cost", "What they cost, in the currency of prices", labels=by)
         yield GaugeMetricFamily("jiyi_budget_paused", "Whose work waits for a budget", labels=["whose"])
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
@@ -234,7 +238,7 @@ class CostCollector(Collector):
             logger.warning("costs_not_summed", cause=type(error).__name__)
             return
         calls, seconds, tokens, cost, waiting = self.describe()
-        for one in sums:
+        for one in sorted(sums, key=lambda one: one.calls, reverse=True)[:MOST_MODELS]:
             calls.add_metric(one.key, one.calls)
             seconds.add_metric(one.key, one.ms / 1000)
             cost.add_metric(one.key, float(one.cost))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.core.llm.metering import ModelCall
+from apps.core.llm.metering import ModelCall, collect_calls
 from apps.costs.models import MAX_MODEL_CHARS
 
 logger = structlog.get_logger(__name__)
+
+# So long each call has a row of its own; then those of a day become sums.
+KEPT = timedelta(days=90)
 
 # Whom a call was for: the ID of an account and its `data_epoch` when what was sent was read.
 Owner = tuple[int, int]
@@ -42,15 +47,34 @@ WITH owner AS MATERIALIZED (
 {INSERT_CALLS}
 """  # noqa: S608 - no value is put into it
 
-SUM_UP = """
+# Noon in UTC is on the same day almost everywhere.
+NOON = "date_trunc('day', created_at, 'UTC') + interval '12 hours'"
+
+SUMS = f"""
 INSERT INTO model_call (
     id, user_id, service_id, job, model, calls, tokens_in, tokens_out, tokens_cached, estimated, ms, created_at
 )
-SELECT gen_random_uuid(), NULL, service_id, job, model, sum(calls), sum(tokens_in), sum(tokens_out),
-       sum(tokens_cached), estimated, sum(ms), date_trunc('day', created_at, 'UTC')
-FROM model_call WHERE user_id = %(user)s
-GROUP BY service_id, job, model, estimated, date_trunc('day', created_at, 'UTC')
-"""
+SELECT gen_random_uuid(), {{user}}, service_id, job, model, sum(calls), sum(tokens_in), sum(tokens_out),
+       sum(tokens_cached), estimated, sum(ms), {NOON}
+FROM {{calls}} GROUP BY {{user}}, service_id, job, model, estimated, {NOON}
+"""  # noqa: S608 - no value is put into it
+
+SUM_UP = SUMS.format(user="NULL::bigint", calls="(SELECT * FROM model_call WHERE user_id = %(user)s) AS theirs")
+
+# Accounts are locked as by `RECORD`, so that an erasure finds either the calls or their sums.
+SUM_UP_OLD = f"""
+WITH old AS MATERIALIZED (
+    SELECT id, user_id FROM model_call WHERE created_at < %(before)s AND created_at <> {NOON}
+),
+owner AS MATERIALIZED (
+    SELECT id FROM accounts_user WHERE id IN (SELECT user_id FROM old) ORDER BY id FOR KEY SHARE
+),
+gone AS (
+    DELETE FROM model_call USING old LEFT JOIN owner ON owner.id = old.user_id
+    WHERE model_call.id = old.id RETURNING model_call.*
+)
+{SUMS.format(user="user_id", calls="gone")}
+"""  # noqa: S608 - no value is put into it
 
 
 def record_calls(calls: Sequence[ModelCall], *, owners: Mapping[Owner, int]) -> None:
@@ -89,6 +113,16 @@ def record_rest(calls: MutableSequence[ModelCall], *, owners: Mapping[Owner, int
         logger.warning("model_calls_not_recorded", count=len(left), cause=type(error).__name__)
 
 
+@contextmanager
+def recording(user: User) -> Iterator[None]:
+    """Record the calls of models that the block makes, for this person, at its end, whatever ends it."""
+    with collect_calls() as calls:
+        try:
+            yield
+        finally:
+            record_rest(calls, owners={(user.pk, user.data_epoch): 1})
+
+
 def divide(total: int, weights: Sequence[int]) -> list[int]:
     """Return `total` in whole parts in proportion to `weights`, or equally without any; their sum is `total`."""
     weights = weights if any(weights) else [1] * len(weights)
@@ -104,3 +138,9 @@ def sum_up_calls(user: User) -> None:
     """Keep what a person's calls came to, without the person: before their rows are erased (Q2, R3)."""
     with connection.cursor() as cursor:
         cursor.execute(SUM_UP, {"user": user.pk})
+
+
+def sum_up_old_calls(*, now: datetime) -> None:
+    """Replace calls older than `KEPT` by sums: of each day (UTC), person, service, job and model one row."""
+    with connection.cursor() as cursor:
+        cursor.execute(SUM_UP_OLD, {"before": now - KEPT})

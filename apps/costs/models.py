@@ -17,9 +17,10 @@ MAX_CURRENCY_CHARS = 12
 class ModelCall(models.Model):
     """A call of a model, or the sum of several. Holds figures only, never a text.
 
-    `calls` is 1, except in the sums that an erasure leaves, which belong to nobody: one a day, service, job and model,
-    dated at the beginning of the day (UTC). `service`: whose end user it was for (T4). `estimated`: the server did not
-    count. `ms`: how long it took; of a call for several people each has a share of the time and of the tokens.
+    `calls` is 1, except in sums: of old calls, and those that an erasure leaves, which belong to nobody. There is one a
+    day, person, service, job and model, dated at noon (UTC). `service`: whose end user it was for (T4). `estimated`:
+    the server did not count. `ms`: how long it took; of a call for several people each has a share of the time and of
+    the tokens.
     """
 
     class Job(models.TextChoices):

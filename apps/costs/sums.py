@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -17,8 +17,9 @@ Key = Literal["day", "job", "model", "user", "service"]
 # What memory costs is all but the replies and what the model looked up for them.
 REPLYING = (ModelCall.Job.REPLY, ModelCall.Job.TOOL_ROUND)
 
+# Days are counted from their midnights, as PostgreSQL may not know the zone.
 _KEYS: dict[Key, str] = {
-    "day": "(call.created_at AT TIME ZONE %(zone)s)::date",
+    "day": "width_bucket(call.created_at, %(midnights)s::timestamptz[])",
     "job": "call.job",
     "model": "call.model",
     "user": "call.user_id",
@@ -74,11 +75,15 @@ class Period:
     zone: tzinfo
 
     @property
-    def bounds(self) -> tuple[datetime, datetime]:
-        """When it begins, and when the day after it does."""
-        following = date.fromordinal(self.last.toordinal() + 1)
-        begin, end = (datetime.combine(day, time.min, tzinfo=self.zone) for day in (self.first, following))
-        return begin, end
+    def days(self) -> list[date]:
+        """All its days."""
+        return [self.first + timedelta(days=at) for at in range((self.last - self.first).days + 1)]
+
+    @property
+    def midnights(self) -> list[datetime]:
+        """When each of its days begins, and at last when the day after it does."""
+        days = [*self.days, self.last + timedelta(days=1)]
+        return [datetime.combine(day, time.min, tzinfo=self.zone) for day in days]
 
 
 FIGURES = ("calls", "tokens_in", "tokens_out", "tokens_cached", "ms", "estimated", "cost")
@@ -89,20 +94,20 @@ def list_sums(by: Sequence[Key], *, account: User | None, period: Period) -> lis
 
     `account`: whose, with the end users of a service; None for the whole installation.
     """
-    since, until = period.bounds
+    days, midnights = period.days, period.midnights
     statement = SUMS.format(
         keys=", ".join(_KEYS[key] for key in by),
         group=", ".join(str(place + 1) for place in range(len(by))),
         cost=COST,
         condition="TRUE" if account is None else _OF_ACCOUNT,
     )
-    values = {"since": since, "until": until, "zone": str(period.zone), "account": account.pk if account else None}
-    rows = fetch_rows(statement, values)
+    values: dict[str, Any] = {"since": midnights[0], "until": midnights[-1], "midnights": midnights}
     found = []
-    for row in rows:
+    for row in fetch_rows(statement, {**values, "account": account.pk if account else None}):
+        key = tuple(days[value - 1] if name == "day" else value for name, value in zip(by, row, strict=False))
         figures = dict(zip(FIGURES, row[len(by) : -1], strict=True))
         counts: dict[str, Any] = {name: int(value) for name, value in figures.items() if name != "cost"}
-        found.append(Sum(row[: len(by)], **counts, cost=figures["cost"], unpriced=row[-1]))
+        found.append(Sum(key, **counts, cost=figures["cost"], unpriced=row[-1]))
     return found
 
 

@@ -260,7 +260,7 @@ def _write(
             message_id=given.said[case.about].id,
             now=now,
         )
-    _forget_as_asked(claim, said=given.said.values(), now=now)
+    _forget_as_asked(claim, said=[*given.said.values(), *set(given.told.values())], now=now)
 
 
 def _write_entries(claim: SessionClaim, given: ExtractionInput, answer: ExtractionAnswer, *, now: datetime) -> None:

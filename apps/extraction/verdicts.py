@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from apps.core.text.grounding import (
     leans_on_others,
     list_unsaid,
     read_questions,
+    read_told,
 )
 from apps.core.text.segment import holds_chinese
 from apps.core.text.time_expressions import find_time
@@ -105,30 +105,16 @@ class ExtractionInput:
         What the person stated or is remembered makes no memory of the assistant's for being repeated; what they only
         asked about may be its answer.
         """
-        told, is_sure = _TOLD.match(memory.content), memory.confidence >= self.settings.auto_accept_confidence
-        if told is None or not is_sure or _ABOUT_USER.match(memory.content):
+        told = read_told(memory.content)
+        if not told or memory.confidence < self.settings.auto_accept_confidence:
             return False
         stated = [drop_questions(line.text) for line in self._said if line.role == Role.USER]
         known = "\n".join([*stated, *(memory.text for memory in self.known)])
-        return any(is_grounded(word, said=reply) for word in list_unsaid(memory.content[told.end() :], said=known))
+        return any(is_grounded(word, said=reply) for word in list_unsaid(told, said=known))
 
     def _list_named(self, targets: Sequence[int]) -> list[str]:
-        return [memory.text for memory in self.known if memory.number in targets]
-
-
-# How a memory of the assistant's words begins: what follows is what it did something about.
-_TOLD = re.compile(
-    r"(?i)\s*(?:(?:the|your|their|用户的)\s*)?(?:AI\s*)?(?:assistant(?:['’]s)?\s+(?:has\s+|had\s+|also\s+|then\s+|will\s+)?\w+|"
-    r"助[手理](?:也|曾|还|会|将|已)?(?:[为给向]用户)?"
-    r"(?:建议|推荐|答应|承诺|保证|决定|发现|得出|算出|计算|指出|列出|列举|提出|制定|写|做|认为|判断|告诉|说明|说)?)"
-)
-# What the assistant holds to be true of the person is a guess of its own.
-_ABOUT_USER = re.compile(
-    r"(?i)\s*(?:(?:the|your|their)\s+)?(?:AI\s+)?assistant\s+(?:has\s+|had\s+|also\s+)?"
-    r"(?:said|stated|noted|noticed|mentioned|remember\w*|recall\w*|kn[eo]w\w*|acknowledged|confirmed|assum\w+|guess\w+|"
-    r"believe\w*|think\w*|thought|observed|learn\w+|understood|inferred|concluded)\s+(?:that\s+)?(?:the\s+)?user\b"
-    r"|\s*(?:AI\s*)?助[手理](?:还|也)?(?:记得|记住|知道|提到|认为|说|推测|猜测|了解|注意到|确认|得知|指出)了?用户"
-)
+        """What the person is remembered by; what the assistant once said makes none of their words (A6)."""
+        return [memory.text for memory in self.known if memory.number in targets and not memory.by_assistant]
 
 
 def read_statements(memories: Iterable[MemoryAnswer], *, given: ExtractionInput) -> list[JudgedStatement]:

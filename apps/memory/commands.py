@@ -36,7 +36,7 @@ from apps.memory.keyed import list_items
 from apps.memory.kinds import ATOMIC, CURRENT, KINDS, LONG_TERM, MemoryKind, get_kind
 from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.locking import lock_memories
-from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.models import AtomicMemory, AtomicSource, Change, Status
 from apps.memory.tombstones import (
     add_tombstones,
     clear_tombstones,
@@ -163,7 +163,8 @@ def remember_statement(
     normal = {chunk: normalize_value(chunk) for chunk in chunks}
     digests = {chunk: digest_content(user, chunk) for chunk in chunks}
     forgotten = find_tombstones(user, digests.values())
-    known = ATOMIC.rows(user).filter(held_by(user), normalized_content__in=set(normal.values()))
+    mine = ATOMIC.rows(user).filter(held_by(user), source=AtomicSource.USER_STATED)
+    known = mine.filter(normalized_content__in=set(normal.values()))
     rows = list(known.defer("terms", "term_count").order_by("create_time"))
     kept: list[AtomicMemory] = []
     drafts: list[AtomicDraft] = []

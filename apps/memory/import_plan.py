@@ -21,8 +21,8 @@ from apps.core.errors import Conflict, JiyiError
 from apps.core.text.clean import find_forbidden
 from apps.core.times import exists_everywhere
 from apps.memory.judge.types import PendingVerdict
-from apps.memory.kinds import CURRENT, MemoryKind
-from apps.memory.models import Status
+from apps.memory.kinds import ATOMIC, CURRENT, MemoryKind
+from apps.memory.models import AtomicSource, Status
 from apps.memory.types import KindName
 
 MAX_REPORTED = 1_000  # rows with errors that are told to a client; a file in which more are wrong is wrong altogether
@@ -356,17 +356,18 @@ class _Planner:
     def _find_clashes(self, planned: Sequence[PlannedRow]) -> dict[int, dict[str, list[str]]]:
         """Rows that would be a second active memory of one identity: in the file, or beside what is stored."""
         kind = self._kind
-        active: defaultdict[str, list[PlannedRow]] = defaultdict(list)
+        active: defaultdict[tuple[str, str], list[PlannedRow]] = defaultdict(list)
         for row in planned:
-            if row.action is not RowAction.ERROR and _final(row).get("status", Status.ACTIVE) == Status.ACTIVE:
-                active[kind.identify(_final(row))].append(row)
+            final = _final(row)
+            if row.action is not RowAction.ERROR and final.get("status", Status.ACTIVE) == Status.ACTIVE:
+                active[self._name(kind.identify(final), final.get("source"))].append(row)
         stored = self._mine.filter(status=Status.ACTIVE)
         in_file = {row.id for row in planned if row.id is not None and row.action is not RowAction.ERROR}
         taken = {
-            identity
-            for portion in _portions(active)
-            for memory_id, identity in stored.filter(**{f"{kind.identity}__in": portion}).values_list(
-                "id", kind.identity
+            self._name(identity, source)
+            for portion in _portions({identity for identity, _source in active})
+            for memory_id, identity, source in stored.filter(**{f"{kind.identity}__in": portion}).values_list(
+                "id", kind.identity, "source"
             )
             if memory_id not in in_file
         }
@@ -380,6 +381,10 @@ class _Planner:
             if identity in taken and first.action is not RowAction.SKIP:
                 found[first.number] = {kind.named: [kind.taken]}
         return found
+
+    def _name(self, identity: str, source: str | None) -> tuple[str, str]:
+        """What no two active memories have in common: the assistant may say what the person says, too (A6)."""
+        return identity, str(source or AtomicSource.USER_STATED) if self._kind is ATOMIC else ""
 
 
 def _final(row: PlannedRow) -> dict[str, Any]:

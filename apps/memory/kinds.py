@@ -15,10 +15,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
 
 from apps.accounts.models import User
 from apps.accounts.spaces import changed_from, held_by, seen_from
@@ -26,7 +24,7 @@ from apps.core.errors import NotFound
 from apps.core.text.clean import readable_text
 from apps.core.text.fold import fold_for_search, normalize_key, normalize_value
 from apps.core.text.keywords import extract_keywords
-from apps.core.text.search import bm25_terms, index_terms, keyword_query
+from apps.core.text.search import bm25_terms, index_literal, index_terms, keyword_query
 from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import split_sentences
 from apps.memory.changes.records import ChangeDraft, Snapshot
@@ -349,11 +347,7 @@ class LongTermKind(MemoryKind):
         memory.normalized_key, memory.normalized_value = normalize_key(memory.key), normalize_value(memory.value)
         text = add_question_words(join_text(key=memory.key, value=memory.value), key=memory.key)
         memory.words = list_words(text)
-        memory.search_vector = Func(
-            Value(index_terms(text), output_field=ArrayField(TextField())),
-            function="array_to_tsvector",
-            output_field=SearchVectorField(),
-        )
+        memory.search_vector = index_literal(text)
 
     def identify(self, values: Mapping[str, Any]) -> str:
         return normalize_key(values["key"])

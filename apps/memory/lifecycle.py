@@ -25,7 +25,7 @@ from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.keyed import Mode, apply_mode, list_items
 from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind, join_contents
 from apps.memory.locking import lock_all_memories, lock_memories, lock_name
-from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
+from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Status
 from apps.memory.tombstones import add_tombstones, clear_tombstones, digest_values
 from apps.memory.types import AtomicDraft
 from apps.memory.validation import MAX_TAGS
@@ -79,7 +79,8 @@ def create_atomic_memory(
         get_session(user, session_id)
     lock_memories(user)
     clear_tombstones(user=user, digests=ATOMIC.digests(user, values))
-    same = _find_same(ATOMIC, user, values).order_by("create_time").first()
+    stated = _find_same(ATOMIC, user, values).filter(source=AtomicSource.USER_STATED)
+    same = stated.order_by("create_time").first()
     if same is None:
         draft = AtomicDraft(**values, session_id=session_id)
         return create_atomic_memories(user=user, drafts=[draft], now=now)[0], True
@@ -201,8 +202,8 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
 
     A long-term memory is as sure as the surer of the two, and has the uses of both, which stay counted when this is
     undone; an atomic one has the tags of both, and the time of the other's event where it has none. One operation.
-    Raises `NotFound`; `Conflict` for one that is not active, the same twice, or what a third one says; `InvalidInput`
-    or `TooLarge`.
+    Raises `NotFound`; `Conflict` for one that is not active, the same twice, one of the assistant's words with one of
+    the person's (A6), or what a third one says; `InvalidInput` or `TooLarge`.
     """
     values = kind.clean({"value" if kind is LONG_TERM else "content": text})
     lock_memories(user)
@@ -214,6 +215,8 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
     if not kept.status == merged.status == Status.ACTIVE:
         raise Conflict("Only active memories can be merged.")
     if kind is ATOMIC:
+        if kept.source != merged.source:
+            raise Conflict("What the assistant said cannot be merged with what you said.")
         _refuse_taken(kind, user.within(kept.space_id), values, but=[kept.id, merged.id])
     writer = Writer(user, now=now)
     # A merge that changes nothing about the memory kept is one still: the record of the other one says so.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db import connection
-
 from apps.accounts.models import User
+from apps.core.db import fetch_prepared
 
 # Both in this order, person by person. The first is shared by all writers, and whom an erasure waits for (R3).
 _LOCK = """
 SELECT pg_advisory_xact_lock_shared(hashtextextended('personal_data:' || id, 0)),
        pg_advisory_xact_lock(hashtextextended('long_term_memory:' || id, 0))
-FROM (SELECT id FROM unnest(%s::bigint[]) AS users (id) ORDER BY id) AS owner
+FROM (SELECT id FROM unnest(%(users)s::bigint[]) AS users (id) ORDER BY id) AS owner
 """
 
 
@@ -29,8 +28,7 @@ def lock_memories(user: User) -> None:
 
 def lock_all_memories(users: Collection[int]) -> None:
     """Do that for several people, given by ID, always in the same order."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [list(users)])
+    fetch_prepared(_LOCK, {"users": list(users)})
 
 
 def lock_name(user: User) -> str:

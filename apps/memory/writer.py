@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from apps.accounts.models import User
+from apps.core.db import insert_rows
 from apps.memory.changes.records import ChangeDraft, Snapshot, follow_moves, record_changes
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.models import Change, Status
@@ -90,7 +91,7 @@ class Writer:
                 there = [memory for memory in mine if memory.id in self._stored]
                 # The old active memory of a key makes way before the new one comes.
                 self._update(kind, [memory for memory in there if memory.status != Status.ACTIVE])
-                kind.model.objects.bulk_create([memory for memory in mine if memory.id not in self._stored])
+                insert_rows([memory for memory in mine if memory.id not in self._stored])
                 self._update(kind, [memory for memory in there if memory.status == Status.ACTIVE])
                 write_vectors(self._user, kind, filter(self._needs_vector, mine))
         changes = list(self._changes.values())

@@ -16,6 +16,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Sum as SumOf
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
@@ -24,8 +25,17 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.connections.models import ConnectedModel
 from apps.core.responses import answer_file
-from apps.costs.budgets import BudgetState, Price, find_paused, get_budget_state, save_budgets, save_prices
-from apps.costs.models import MAX_CURRENCY_CHARS, Budget, ModelCall, ModelPrice
+from apps.costs.budgets import (
+    Price,
+    find_paused,
+    get_budget_state,
+    list_spent,
+    read_budgets,
+    save_budgets,
+    save_prices,
+    start_of_month,
+)
+from apps.costs.models import MAX_CURRENCY_CHARS, MAX_MODEL_CHARS, Budget, ModelCall, ModelPrice
 from apps.costs.sums import REPLYING, Key, Period, Sum, add_up, get_plan, list_sums
 from apps.panel.figures import Chart
 from apps.panel.links import link_page
@@ -36,7 +46,7 @@ from apps.panel.pages import PanelPage
 # Days that can be shown, today last.
 PERIODS = (7, 30, 90, 365)
 
-# Of people and of services, those that cost most; the file has all.
+# Of models, people and services, those that cost most; the file has all.
 MOST_SHOWN = 50
 
 _COLOURS = {
@@ -71,8 +81,8 @@ class CostPage(PanelPage):
         period, days = read_period(request)
         account, currency = self.account, get_plan().currency
         daily = list_sums(["day", "job"], account=account, period=period)
-        by_model = list_sums(["model"], account=account, period=period)
-        is_priced = any(one.cost for one in daily)
+        by_model = _list_largest("model", account=account, period=period)
+        is_priced, budgets = any(one.cost for one in daily), read_budgets()
         staff_tables = list_account_tables(period, currency) if sees_everybody(request) and account is None else ()
         return self.render(
             request,
@@ -90,8 +100,8 @@ class CostPage(PanelPage):
                 *staff_tables,
             ],
             estimated=sum(one.estimated for one in daily),
-            unpriced=[one.key[0] for one in by_model if one.unpriced] if is_priced else [],
-            budget=_tell_budget(account, currency),
+            unpriced=[one.key[0] for one in by_model if one.unpriced] if is_priced or not budgets.are_none else [],
+            budget=_tell_budget(account, currency, budget=budgets.installation),
             export_link=link_page("cost_export", user=account if sees_everybody(request) else None, days=days),
             plan=(plan or PlanForm()) if may_connect(request) and account is None else None,
         )
@@ -110,7 +120,7 @@ class CostPlanPage(CostPage):
             return self._show(request, status=400, plan=plan)
         plan.save()
         messages.success(request, _("Prices and budgets were saved."))
-        return HttpResponseRedirect(link_page("cost"))
+        return HttpResponseRedirect(f"{link_page('cost')}#")  # to the top, where it says so: not to the form's place
 
 
 class CostExport(CostPage):
@@ -165,13 +175,15 @@ def _name_accounts(keys: set[int | None]) -> dict[int | None, str]:
 
 
 def show_cost(amount: Decimal, currency: str) -> str:
-    """Return an amount as it is read: two places, more below one."""
-    places = 2 if amount >= 1 or not amount else 4
-    return f"{currency} {formats.number_format(amount, places)}".strip()
+    """Return an amount as it is read: two places, four of a small one."""
+    least = Decimal("0.0001")
+    if 0 < amount < least:
+        return f"< {show_cost(least, currency)}"
+    return f"{currency} {amount:,.{4 if 0 < amount < Decimal('0.1') else 2}f}".strip()
 
 
 def _show_tokens(count: int) -> str:
-    return formats.number_format(count, 0, force_grouping=True)
+    return f"{count:,}"
 
 
 def _sum_by_job(daily: Sequence[Sum]) -> list[tuple[str, Sum]]:
@@ -201,8 +213,8 @@ def _make_tiles(daily: Sequence[Sum], currency: str) -> list[dict[str, Any]]:
 
 
 def _draw(daily: Sequence[Sum], period: Period, *, is_priced: bool, currency: str) -> Chart:
-    days = [period.first + timedelta(days=at) for at in range((period.last - period.first).days + 1)]
-    found = {one.key: round(float(one.cost), 4) if is_priced else one.tokens_in + one.tokens_out for one in daily}
+    days = period.days
+    found = {one.key: round(float(one.cost), 6) if is_priced else one.tokens_in + one.tokens_out for one in daily}
     series = [
         (str(job.label), _COLOURS[job], [found.get((day, job), 0) for day in days])
         for job in ModelCall.Job
@@ -239,6 +251,12 @@ def _tabulate(
     return Table(title, rows)
 
 
+def _list_largest(key: Key, *, account: User | None, period: Period) -> list[Sum]:
+    """The sums of what cost most, or took most tokens."""
+    sums = list_sums([key], account=account, period=period)
+    return sorted(sums, key=lambda one: (-one.cost, -one.tokens_in - one.tokens_out))[:MOST_SHOWN]
+
+
 def list_account_tables(period: Period, currency: str) -> Iterator[Table]:
     """Yield what was for each person, and for each service; those that cost most first."""
     keys: list[tuple[Key, str, str]] = [
@@ -246,36 +264,44 @@ def list_account_tables(period: Period, currency: str) -> Iterator[Table]:
         ("service", _("By service"), _("no service")),
     ]
     for key, title, nobody in keys:
-        sums = list_sums([key], account=None, period=period)
-        sums = sorted(sums, key=lambda one: (-one.cost, -one.tokens_in - one.tokens_out))[:MOST_SHOWN]
+        sums = _list_largest(key, account=None, period=period)
         if any(one.key[0] is not None for one in sums):
             names = _name_accounts({one.key[0] for one in sums})
             links = {pk: f"{link_page('cost')}?user={pk}" for pk in names}
             yield _tabulate(title, [(names.get(one.key[0], nobody), one) for one in sums], currency, links)
 
 
-def _tell_budget(account: User | None, currency: str) -> dict[str, Any] | None:
-    """What is said of the budgets: of a person how they stand, of everybody whether anybody's work waits."""
+def _tell_budget(account: User | None, currency: str, *, budget: Decimal | None) -> dict[str, Any] | None:
+    """What is said of the budgets: how a person or, with this `budget`, everybody stands, and whose work waits."""
     now = timezone.now()
+    paused: str
     if account is None:
-        paused = find_paused(now=now)
-        if not paused:
-            return None
-        return {"paused": "installation" if paused.everybody else "accounts", "count": len(paused.accounts)}
-    state: BudgetState = get_budget_state(account, now=now)
-    if state.amount is None and not state.paused:
+        waiting = find_paused(now=now)
+        paused = "installation" if waiting.everybody else "accounts" if waiting else ""
+        amount, count = budget, len(waiting.accounts)
+        spent = (
+            Decimal(0) if amount is None else sum((row[2] for row in list_spent(since=start_of_month(now))), Decimal(0))
+        )
+    else:
+        state = get_budget_state(account, now=now)
+        paused, amount, spent, count = state.paused, state.amount, state.spent, 0
+    if amount is None and not paused:
         return None
     return {
-        "paused": state.paused,
-        "amount": None if state.amount is None else show_cost(state.amount, currency),
-        "spent": show_cost(state.spent, currency),
-        "share": float(min(state.spent / state.amount, Decimal(1))) if state.amount else 1.0,
+        "paused": paused,
+        "count": count,
+        "amount": None if amount is None else show_cost(amount, currency),
+        "spent": show_cost(spent, currency),
+        "share": float(min(spent / amount, Decimal(1))) if amount else 1.0,
     }
 
 
 # Prices and budgets
 
 _AMOUNT = forms.DecimalField(required=False, min_value=0, max_digits=14, decimal_places=6)
+_CURRENCY = forms.CharField(required=False, max_length=MAX_CURRENCY_CHARS)
+_MODEL = forms.CharField(max_length=MAX_MODEL_CHARS)
+_NAME = forms.CharField()
 
 
 class PlanForm:
@@ -286,39 +312,40 @@ class PlanForm:
         self._prices: dict[str, Price | None] = {}
         self._accounts: dict[User, Decimal | None] = {}
         plan = get_plan()
+        budgets = Budget.objects.order_by("account__username").values_list("account__username", "amount")
+        self.budgeted: dict[str, Decimal] = dict(budgets)
         if data is None:
             self.currency = plan.currency
             self.installation, self.person = _as_text(plan.installation), _as_text(plan.person)
             self.prices = [_describe_price(name, row) for name, row in _list_models().items()]
-            budgets = Budget.objects.select_related("account").order_by("account__username")
-            self.accounts = [(row.account.username, _as_text(row.amount)) for row in budgets]
+            self.accounts = [(name, _as_text(amount)) for name, amount in self.budgeted.items()]
             return
         self.currency = data.get("currency", "").strip()
         self.installation, self.person = data.get("installation", ""), data.get("person", "")
         columns = [data.getlist(name) for name in ("model", "input", "cached", "output")]
         rows = zip(*columns, strict=False)
         self.prices = [dict(zip(("model", "input", "cached", "output"), row, strict=True)) for row in rows]
-        self.accounts = list(zip(data.getlist("account"), data.getlist("amount"), strict=False))
+        accounts = zip(data.getlist("account"), data.getlist("amount"), strict=False)
+        self.accounts = [(name.strip(), amount) for name, amount in accounts if name.strip() or amount.strip()]
 
     def is_valid(self) -> bool:
         """Read what was entered; `problems` says what cannot be."""
-        if len(self.currency) > MAX_CURRENCY_CHARS:
-            self.problems.append(_("The currency is too long."))
+        self._read(self.currency, _("Currency"), field=_CURRENCY)
         self._installation = self._read(self.installation, _("Whole installation"))
         self._person = self._read(self.person, _("Each person"))
         for row in self.prices:
-            given = {name: self._read(row[name], row["model"]) for name in ("input", "cached", "output")}
-            is_empty = given["input"] is None and given["output"] is None and given["cached"] is None
-            zero = Decimal(0)
-            price = Price(given["input"] or zero, given["output"] or zero, given["cached"])
-            self._prices[row["model"]] = None if is_empty else price
-        names = [name.strip() for name, _amount in self.accounts]
+            self._read(row["model"], _("Model"), field=_MODEL)
+            paid, cached, made = (self._read(row[name], row["model"]) for name in ("input", "cached", "output"))
+            zero, is_empty = Decimal(0), (paid, cached, made) == (None, None, None)
+            self._prices[row["model"]] = None if is_empty else Price(paid or zero, made or zero, cached)
+        given = [(self._read(name, _("Username"), field=_NAME), amount) for name, amount in self.accounts]
+        names = [name for name, _amount in given if name]
         found = {user.username: user for user in User.objects.filter(username__in=names)}
-        for name, amount in zip(names, (amount for _name, amount in self.accounts), strict=True):
-            if name and name not in found:
-                self.problems.append(_("No user has this username.") + f" {name}")
-            elif name:
+        for name, amount in given:
+            if name in found:
                 self._accounts[found[name]] = self._read(amount, name)
+            elif name:
+                self.problems.append(_("No user has this username.") + f" {name}")
         return not self.problems
 
     def save(self) -> None:
@@ -326,20 +353,21 @@ class PlanForm:
         save_prices(currency=self.currency, prices=self._prices)
         save_budgets(installation=self._installation, person=self._person, accounts=self._accounts)
 
-    def _read(self, text: str, label: str) -> Decimal | None:
+    def _read(self, text: str, label: str, *, field: forms.Field = _AMOUNT) -> Any:
         try:
-            return _AMOUNT.clean(text.strip())  # type: ignore[no-any-return]
+            return field.clean(text.strip())
         except forms.ValidationError as error:
             self.problems.append(f"{label}: {' '.join(error.messages)}")
             return None
 
 
 def _list_models() -> dict[str, ModelPrice | None]:
-    """The models that are connected, that have a price or were called lately, by name."""
+    """The models that are connected, that have a price or were called most lately, by name. Clients may name any."""
     priced = {row.model: row for row in ModelPrice.objects.all()}
     connected = ConnectedModel.objects.values_list("name", flat=True)
     since = timezone.now() - timedelta(days=max(PERIODS))
-    called = ModelCall.objects.filter(created_at__gte=since).order_by().values_list("model", flat=True).distinct()
+    lately = ModelCall.objects.filter(created_at__gte=since).values("model").annotate(times=SumOf("calls"))
+    called = lately.order_by("-times", "model").values_list("model", flat=True)[:MOST_SHOWN]
     return {name: priced.get(name) for name in sorted({*priced, *connected, *called})}
 
 

@@ -72,6 +72,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.extraction.tasks.sweep", 10),
         ("apps.doors.tasks.clear_oauth", 86_400),
         ("apps.accounts.tasks.tidy_logins", 86_400),
+        ("apps.costs.tasks.sum_up_old_calls", 86_400),
         ("apps.doors.tasks.run_imports", 10),
     )
 }

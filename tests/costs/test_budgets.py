@@ -145,5 +145,5 @@ def test_metrics_tell_what_was_spent_and_who_waits(mei: User):
     }
     assert found["jiyi_model_calls_total", "extraction", "m"] == 1
     assert found["jiyi_model_tokens_total", "extraction", "m", "in"] == 2_000_000
-    assert found["jiyi_model_cost_total", "extraction", "m"] == 2
+    assert found["jiyi_model_cost", "extraction", "m"] == 2
     assert (found["jiyi_budget_paused", "everybody"], found["jiyi_budget_paused", "accounts"]) == (0, 1)

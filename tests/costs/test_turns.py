@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from apps.accounts.types import ALL_SCOPES
 from apps.conversations.worker import claim_rounds, claim_session, drain
+from apps.core.llm.client import get_embedder
 from apps.costs.budgets import Price, save_prices
 from apps.costs.models import ModelCall
+from apps.doors.mcp.server import Access, _call_tool
 from apps.extraction import tasks
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import Reply, ScriptedModel, refuse_with
+from tests.support.processes import wait_until
+from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("Q1")]
 
@@ -61,6 +65,27 @@ def test_what_a_search_embeds(alice: ApiClient, scripted_model: ScriptedModel, s
     settings.EMBEDDING_MODEL, settings.EMBEDDING_BASE_URL = "remote", scripted_model.base_url
     alice.post("/v1/embeddings", json={"model": "remote", "input": "你好" * 10}).raise_for_status()
     assert list_calls(alice) == [("embedding", "remote", 20, 0, 0, True)]
+
+
+def test_what_a_tool_of_an_agent_embeds(alice: ApiClient, scripted_model: ScriptedModel, settings: Any):
+    settings.EMBEDDING_MODEL, settings.EMBEDDING_BASE_URL = "remote", scripted_model.base_url
+    alice.post("/memory/atomic", json={"content": "我住在上海"}).raise_for_status()
+    get_embedder("remote").embed(["."])  # what takes time the first time must not make the query's answer late
+    # As on stdin and stdout, where no request surrounds it.
+    _call_tool(Access(alice.user, ALL_SCOPES, "agent"), "search_memories", {"keyword": "你好" * 10})
+    assert [call[:2] for call in list_calls(alice)] == [("embedding", "remote")]
+
+
+def test_a_client_that_hangs_up_has_its_call_counted(alice: ApiClient, model: ScriptedModel):
+    gate = Gate()
+    model.script(Reply(("标题" * 8, gate, "没有人看"), usage=USAGE))
+    body = {"messages": [{"role": "user", "content": "x"}], "stream": True}
+    headers = {"X-Task": "title_generation"}
+    with alice.stream("POST", "/v1/chat/completions", json=body, headers=headers) as response:
+        next(response.iter_lines())
+    wait_until(lambda: list_calls(alice))
+    gate.open()
+    assert [(call[0], call[-1]) for call in list_calls(alice)] == [("reply", True)]
 
 
 def test_a_person_asks_what_models_cost(alice: ApiClient, bob: ApiClient, model: ScriptedModel):

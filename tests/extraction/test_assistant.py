@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message
+from apps.core.errors import Conflict
 from apps.extraction.run import extract
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC
+from apps.memory.lifecycle import create_atomic_memory, merge_memories
 from apps.memory.models import AtomicMemory, AtomicSource, LongTermMemory
+from apps.memory.transfer import export_memories, import_memories
 from apps.profile.models import UserProfile
 from tests.extraction.conftest import Answering
 from tests.extraction.test_run import claim, contents, say
@@ -71,6 +75,11 @@ def test_it_is_found_by_the_number_of_the_reply_or_of_what_it_answers(answering:
         ("The assistant noted that the user is a vegetarian.", "Hi", "As a vegetarian you would like Menya."),
         ("助手认为用户吃素。", "你好", "你吃素，可以试试那家面馆。"),
         ("助手记得用户住在约克。", "我住在约克。", "好的，你住在约克。"),
+        ("The assistant found that the user is gluten intolerant.", "Hi", "You seem gluten intolerant."),
+        ("The assistant recommended oat milk because the user is vegan.", "Hi", "As a vegan, take oat milk."),
+        ("The assistant recommended Menya. The user likes broth.", ASKED, REPLY),
+        ("助手发现用户抑郁。", "你好", "你可能抑郁了。"),
+        ("助手推荐了那家面馆，因为用户吃素。", "你好", "你吃素，可以试试那家面馆。"),
         ("The assistant recommended Wexcombe balm twice a week for the hooves.", ASKED, "Balm twice a week."),
     ],
 )
@@ -86,6 +95,40 @@ def test_what_is_about_the_person_or_was_there_before_is_not_kept(
     answering({"memories": [{"content": content, "source": "assistant", "about": 2}]})
     extract(claim())
     assert not AtomicMemory.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The assistant recommended that the user take the night train. The user can book it online.",
+        "The assistant calculated that the user's fare is 49 euros.",
+        "助手建议用户坐夜车，用户可以在网上订票。",
+    ],
+)
+def test_what_the_person_is_to_do_is_no_statement_about_them(answering: Answering, content: str) -> None:
+    reply = "Take the night train: book it online, your fare is 49. 坐夜车，网上订票。"
+    learn_from(answering, {"content": content}, text="How do I get to Oslo?", reply=reply)
+    assert AtomicMemory.objects.get().content == content
+
+
+def test_what_the_assistant_said_proves_nothing_of_the_person(answering: Answering) -> None:
+    user = learn_from(answering, {"content": TOLD}).user
+    say(SessionFactory(user=user), "Thanks!")
+    eats = {"content": "The user eats at Menya on Hill Street.", "relation": "contradicts", "target": [1]}
+    answering(
+        {"memories": [{"about": 1, **eats}], "changes": [{**eats, "about": 1, "action": "replace", "text": "Hill"}]}
+    )
+    extract(claim())
+    assert show_active(user) == {TOLD}
+
+
+def test_a_request_to_forget_meets_what_is_learned_of_a_reply_afterwards(answering: Answering) -> None:
+    session = SessionFactory()
+    say(session, ASKED, reply="Take Menya.")
+    say(session, "Forget that the assistant recommended Menya.")
+    answering({"memories": [{"content": "The assistant recommended Menya.", "source": "assistant", "about": 2}]})
+    extract(claim())
+    assert show_active(session.user) == set()
 
 
 def test_what_is_unsure_is_not_kept_and_what_reads_as_an_instruction_waits(answering: Answering) -> None:
@@ -142,6 +185,37 @@ def test_the_assistant_corrects_itself() -> None:
     other = "The assistant recommended Ichiran after all."
     learn(user, other, "contradicts", TOLD, by_assistant=True)
     assert show_active(user) == {other}
+
+
+@pytest.mark.parametrize(("relation", "more"), [("refines", "merged"), ("contradicts", "left")])
+def test_what_a_judge_makes_of_it_is_not_about_the_person(relation: str, more: str) -> None:
+    user, other = UserFactory(), "The assistant recommended Ichiran, too."
+    learn(user, TOLD, days_ago=2, by_assistant=True)
+    learn(user, other, relation, TOLD, by_assistant=True, **{more: "The user loves Menya."})
+    assert not [content for content in show_active(user) if "loves" in content]
+
+
+def test_the_same_sentence_of_both_is_two_memories(answering: Answering) -> None:
+    user = UserFactory()
+    learn(user, TOLD, days_ago=2, by_assistant=True)
+    learn(user, TOLD)
+    learn(user, TOLD, by_assistant=True)
+    rows = AtomicMemory.objects.filter(user=user, status="active").order_by("source")
+    assert [row.source for row in rows] == ["assistant", "user_stated"]
+    with pytest.raises(Conflict):
+        merge_memories(ATOMIC, user=user, kept_id=rows[0].id, merged_id=rows[1].id, text=TOLD, now=NOW)
+    delete_memories(ATOMIC, user=user, ids=[rows[1].id], now=NOW)
+    _memory, is_new = create_atomic_memory(user=user, content=TOLD, now=NOW)
+    assert is_new
+    file = json.loads(b"".join(export_memories(user, ATOMIC)))
+    assert {row["source"] for row in file} == {"assistant", "user_stated"}
+    other = UserFactory()
+    for row in file:
+        del row["id"]
+    assert import_memories(user=other, kind=ATOMIC, items=file, now=NOW).created == 2
+    assert set(AtomicMemory.objects.filter(user=other).values_list("source", flat=True)) == {
+        row["source"] for row in file
+    }
 
 
 @pytest.mark.parametrize(("relation", "left"), [("contradicts", False), ("refines", True), ("same", True)])

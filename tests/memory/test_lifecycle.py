@@ -13,11 +13,12 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict, InvalidInput, JiyiError, NotFound, Outdated, TooLarge
+from apps.core.text.search import index_terms
 from apps.memory.changes.records import collect_operations
 from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory, preview_acceptances, reject_memory
-from apps.memory.keyed import Action
+from apps.memory.keyed import Action, add_question_words, join_text
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM, MemoryKind
 from apps.memory.lifecycle import (
     combine_texts,
@@ -130,15 +131,26 @@ def test_the_same_statement_again_is_no_second_memory(user: User) -> None:
     assert make(ATOMIC, UserFactory()).id != first.id
 
 
-def test_many_are_stored_as_they_are_with_few_statements(user: User) -> None:
-    drafts = [AtomicDraft(content=f"cup of tea {number % 50}") for number in range(100)]
+@pytest.mark.parametrize("count", [1, 100])
+def test_any_number_is_stored_as_it_is_with_few_statements(user: User, count: int) -> None:
+    drafts = [AtomicDraft(content=f"cup of tea {number % 50}") for number in range(count)]
     create_atomic_memories(user=user, drafts=drafts[:1], now=NOW)  # makes the embedder the active one
     with CaptureQueriesContext(connection) as captured:
         memories = create_atomic_memories(user=user, drafts=drafts, now=NOW)
     statements = [one["sql"] for one in captured.captured_queries if "SAVEPOINT" not in one["sql"]]
     assert len(statements) == 5  # lock, memories, embedding models, vectors, audit records
     assert [memory.content for memory in memories] == [draft.content for draft in drafts]
-    assert AtomicEmbedding.objects.filter(memory__in=memories).count() == 100
+    assert AtomicEmbedding.objects.filter(memory__in=memories).count() == count
+
+
+@pytest.mark.spec("K3")
+def test_terms_are_stored_whatever_they_are_made_of(user: User) -> None:
+    memory = make(LONG_TERM, user, "C:\\temp, O'Brien's \"café\" & 北京:烤鸭 🦆")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tsvector_to_array(search_vector) FROM long_term_memory WHERE id = %s", [memory.id])
+        (stored,) = cursor.fetchone()
+    text = add_question_words(join_text(key=memory.key, value=memory.value), key=memory.key)
+    assert set(stored) == set(index_terms(text))
 
 
 @pytest.mark.spec("L1")

@@ -17,6 +17,7 @@ from apps.core.llm.metering import Job, ModelCall, Usage
 from apps.costs.budgets import Price, forget_paused, read_budgets, save_budgets, save_prices
 from apps.costs.ledger import record_calls
 from apps.costs.models import CostPlan, ModelPrice
+from apps.panel.costs import show_cost
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("Q1", "Q2")]
@@ -77,7 +78,7 @@ def test_what_memory_cost_stands_apart_from_replies(mei: User, staff: Client):
     assert page.context["estimated"] == 1
     assert [row["name"] for table in page.context["tables"] for row in table.rows] == [
         *("Replies", "Extraction", "Summaries"),
-        *("free", "m"),
+        *("m", "free"),
         *("mei", "tom"),
     ]
     own = staff.get(f"/admin/cost/?user={mei.pk}")
@@ -121,13 +122,60 @@ def test_prices_and_budgets_are_saved_together(mei: User, staff: Client):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"input": ["-1"]}, {"output": ["a lot"]}, {"account": ["nobody", ""]}, {"currency": "x" * 13}]
+    "changes",
+    [
+        {"input": ["-1"]},
+        {"output": ["a lot"]},
+        {"cached": ["1e400"]},
+        {"installation": "-1"},
+        {"person": "NaN"},
+        {"amount": ["-5", ""]},
+        {"account": ["nobody", ""]},
+        {"account": ["", ""]},  # an amount for nobody
+        {"account": ["m\0i", ""]},
+        {"currency": "x" * 13},
+        {"currency": "\0"},
+        {"model": ["m" * 201]},
+        {"model": ["\0"]},
+    ],
 )
 def test_what_is_no_amount_changes_nothing(mei: User, staff: Client, changes: dict[str, Any]):
     page = staff.post("/admin/cost/plan/", plan_of(**changes))
     assert page.status_code == 400
     assert page.context["plan"].problems
     assert (CostPlan.objects.get().currency, read_budgets().are_none) == ("¥", True)
+
+
+def test_what_is_entered_again_after_a_mistake_stands_there(mei: User, staff: Client):
+    save_budgets(installation=None, person=None, accounts={mei: Decimal(1)})
+    plan = staff.post("/admin/cost/plan/", plan_of(person="lots", account=["mei", "tom", ""])).context["plan"]
+    assert (plan.person, plan.accounts, list(plan.budgeted)) == ("lots", [("mei", "5"), ("tom", "")], ["mei"])
+
+
+def test_the_budget_of_the_installation_is_told_before_it_is_spent(mei: User, staff: Client):
+    save_budgets(installation=Decimal(12), person=None, accounts={})
+    page = staff.get("/admin/cost/")
+    assert "¥ 3.00 of the monthly budget of ¥ 12.00 are spent." in page.text
+    assert "paused" not in page.text.split("cost-plan")[0]
+    ModelPrice.objects.all().delete()
+    assert "Without a price, so in no amount and no budget: m" in staff.get("/admin/cost/").text
+
+
+def test_models_that_clients_made_up_do_not_fill_the_page(mei: User, staff: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("apps.panel.costs.MOST_SHOWN", 3)
+    for number in range(6):
+        spend(mei, "reply", Usage(1, 1), model=f"made up {number}")
+    page = staff.get("/admin/cost/")
+    assert len(page.context["plan"].prices) <= 4
+    assert [len(table.rows) for table in page.context["tables"] if table.title == "By model"] == [3]
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [("0", "¥ 0.00"), ("0.00002", "< ¥ 0.0001"), ("0.0345", "¥ 0.0345"), ("0.5", "¥ 0.50"), ("1234.5", "¥ 1,234.50")],
+)
+def test_an_amount_is_never_rounded_to_nothing(amount: str, shown: str):
+    assert show_cost(Decimal(amount), "¥") == shown
 
 
 def test_only_who_connects_models_sets_prices(mei: User):

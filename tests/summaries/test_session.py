@@ -180,7 +180,7 @@ def test_the_most_recently_active_other_sessions_come_first(session: Session, dj
     write(session, title="这一个")
     deleted = write(SessionFactory.create(user=session.user), title="删掉的")
     delete_session_summary(user=session.user, summary_id=deleted.id, now=now)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         found = get_recent_session_summaries(user=session.user, limit=3, exclude_session_id=session.id)
     assert [summary.title for summary in found] == ["第0天前", "第1天前", "第2天前"]
     assert [summary.session_id for summary in found] == [each.id for each in sessions[:3]]

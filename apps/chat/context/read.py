@@ -43,7 +43,7 @@ from apps.memory import kinds as memory_kinds
 from apps.memory.contexts import list_session_contexts
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.recall.both import RecalledMemories, recall_memories
-from apps.memory.recall.former import REMOVED, FormerMemory, Shown, cut_ended, recall_former, tells_all
+from apps.memory.recall.former import REMOVED, FormerMemory, Shown, cut_ended, cut_replies, recall_former, tells_all
 from apps.memory.recall.query import find_earlier
 from apps.memory.recall.rounds import RecalledRound, cut_round
 from apps.memory.types import AtomicCandidate, Candidate, KindName, ScoredAtomicMemory, ScoredMemory
@@ -310,9 +310,8 @@ def _list_recalled(
     asked = normalize_value(message)
 
     def adds(past: RecalledRound) -> bool:
-        repeats = normalize_value(past.said) == asked
         is_told = tells_all(told.get(past.message_id, ()), past.said)
-        return not is_told and not repeats and shown.add(past.said)
+        return not is_told and shown.add(past.said) and normalize_value(past.said) != asked
 
     rounds = list(islice(filter(adds, (_cut(past, message=message) for past in found.rounds)), settings.rounds_top_n))
     return [
@@ -324,9 +323,9 @@ def _list_recalled(
 
 
 def _leave_out_ended_replies(user: User, rounds: Sequence[RecalledRound]) -> list[RecalledRound]:
-    """The rounds, their replies without what was corrected or forgotten since: a reply repeats what others taught."""
-    replies = cut_ended(user, [past.reply for past in rounds])
-    return [replace(past, reply=reply.removeprefix(REMOVED)) for past, reply in zip(rounds, replies, strict=True)]
+    """The rounds, their replies without what no longer holds or is not to come up: they repeat what others taught."""
+    replies = cut_replies(user, [(past.reply, past.create_time) for past in rounds])
+    return [replace(past, reply=reply) for past, reply in zip(rounds, replies, strict=True)]
 
 
 def _cut(past: RecalledRound, *, message: str) -> RecalledRound:

@@ -217,6 +217,7 @@ class TurnRun:
             emotion = analysis.emotion.to_wire() if analysis and turn.strategy else None
             return describe_unstored(turn, emotion=emotion, runs=answer.runs)
         reply_id = (turn.client.reply_id if turn.client else None) or uuid.uuid4()
+        calls = list(self._calls)
         for attempt in range(1, STORE_ATTEMPTS + 1):
             try:
                 with span("store turn"):
@@ -231,9 +232,9 @@ class TurnRun:
                         now=timezone.now(),
                         runs=answer.runs,
                         stopped=answer.stopped,
-                        calls=self._calls,
+                        calls=calls,
                     )
-                self._calls.clear()
+                del self._calls[: len(calls)]  # not what has come since, such as a late vector
                 return result
             except (OperationalError, InterfaceError):
                 if attempt == STORE_ATTEMPTS:
@@ -244,7 +245,7 @@ class TurnRun:
                 if attempt > 1:
                     with suppress(NotFound):
                         result = await in_database(get_stored_turn, turn.user, reply_id, now=timezone.now())
-                        self._calls.clear()
+                        del self._calls[: len(calls)]
                         return result
                 raise
         raise AssertionError("the last attempt returns or raises")

@@ -103,18 +103,30 @@ def measure(job: Job, *, model: str, sent: Callable[[], Iterable[str]]) -> Itera
 def read_usage(answer: Any) -> Usage | None:
     """Return the usage that an answer or an event of a stream tells, None where it tells none that can be read.
 
-    What was cached: OpenAI, vLLM and llama.cpp name it in details, DeepSeek and Moonshot beside the sums.
+    What was cached: OpenAI and vLLM name it in details, DeepSeek and Moonshot beside the sums, llama.cpp in `timings`.
     """
-    usage = answer.get("usage") if isinstance(answer, dict) else None
-    if not isinstance(usage, dict) or (tokens_in := _read(usage.get("prompt_tokens"))) is None:
+    usage = _read_object(answer, "usage")
+    tokens_in, total = _read(usage.get("prompt_tokens")), _read(usage.get("total_tokens"))
+    if not tokens_in:  # servers that do not count say 0; no request has no tokens
         return None
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    told = (cached, usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
+    # xAI and Gemini leave the model's thoughts out of the completion, and count them in the total, as they charge them.
+    tokens_out = max(_read(usage.get("completion_tokens")), total - tokens_in)
+    told = (
+        _read_object(usage, "prompt_tokens_details").get("cached_tokens"),
+        usage.get("prompt_cache_hit_tokens"),
+        usage.get("cached_tokens"),
+        _read_object(answer, "timings").get("cache_n"),
+    )
     tokens_cached = next((count for count in map(_read, told) if count), 0)
-    return Usage(tokens_in, _read(usage.get("completion_tokens")) or 0, min(tokens_cached, tokens_in))
+    return Usage(tokens_in, tokens_out, min(tokens_cached, tokens_in))
 
 
-def _read(count: Any) -> int | None:
+def _read_object(value: Any, name: str) -> dict[str, Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _read(count: Any) -> int:
+    """The number of tokens, 0 for what is none or nonsense."""
     is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MAX_TOKENS
-    return count if is_count else None
+    return count if is_count else 0

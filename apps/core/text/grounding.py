@@ -78,6 +78,36 @@ def leans_on_others(text: str, *, own: str, others: str) -> bool:
     return len(theirs - mine) > len(mine)
 
 
+# How a memory of the assistant's words begins: what follows is what it did something about.
+_TOLD = re.compile(
+    r"(?i)\s*(?:(?:the|your|their|用户的)\s*)?(?:AI\s*)?(?:assistant(?:['’]s)?\s+(?:has\s+|had\s+|also\s+|then\s+|will\s+)?\w+|"
+    r"助[手理](?:也|曾|还|会|将|已)?(?:[为给向]用户)?"
+    r"(?:建议|推荐|答应|承诺|保证|决定|发现|得出|算出|计算|指出|列出|列举|提出|制定|写|做|认为|判断|告诉|说明|说)?)"
+)
+# What it is to do for them, or they are to do by its advice, is none of that.
+_ADVICE = re.compile(r"(?i)\b(?:recommend|suggest|advis|propos|promis|ask|urg|insist)\w*\s+that\s+(?:the\s+)?user\b")
+# What the assistant holds to be true of the person is a guess of its own, wherever in the text.
+_ABOUT_USER = re.compile(
+    r"(?i)assistant\s+(?:has\s+|had\s+|also\s+)?"
+    r"(?:said|stated|noted|noticed|mentioned|remember\w*|recall\w*|kn[eo]w\w*|acknowledged|confirmed|assum\w+|guess\w+|"
+    r"believe\w*|think\w*|thought|observed|learn\w+|understood|inferred|concluded)\s+(?:that\s+)?(?:the\s+)?user\b"
+    r"|(?:[.;:,!?]\s*|\b(?:that|because|since|as|while)\s+)(?:the\s+)?user\s+"
+    r"(?!(?:should|could|can|may|might|must|would|will|shall|ought|asked|requested)\b)\w"
+    r"|\buser,?\s+(?:who|being|having)\b"
+    r"|助[手理](?:还|也)?(?:记得|记住|知道|提到|认为|说|推测|推断|猜测|了解|注意到|看出|觉得|确认|得知|指出)了?用户"
+    r"|(?:[，。；：！？,;:.!?]\s*|因为|由于|鉴于|既然|考虑到|发现|判断)了?用户(?!可|能|应|该|需|必|要|不[要必用]|最好|先|的)"
+)
+
+
+def read_told(text: str) -> str:
+    """Return what the assistant's words were about, "" where a text tells something else or is about the person (A6).
+
+    "The assistant recommended oat milk." → " oat milk."; nothing of "… because the user is lactose intolerant."
+    """
+    told = _TOLD.match(text)
+    return "" if told is None or _ABOUT_USER.search(_ADVICE.sub("", text)) else text[told.end() :]
+
+
 @dataclass(frozen=True, slots=True)
 class _Heard:
     """What was said, to look words up in: folded, its words by their stems, its numbers."""

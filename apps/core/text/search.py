@@ -1,7 +1,7 @@
 """Full-text search: the terms of a stored text, what a query looks for, and where it occurs (K3). Pure.
 
 PostgreSQL takes a run of Chinese for one token and has no Chinese dictionary, so the terms are made here and stored as
-they are: ``array_to_tsvector(index_terms(text))`` on one side, ``recall_query(keywords)::tsquery`` on the other.
+they are: ``index_literal(text)::tsvector`` on one side, ``recall_query(keywords)::tsquery`` on the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_TERMS_BYTES = 400_000
 
 
 def index_terms(text: str) -> list[str]:
-    """The distinct terms under which `text` is found, for ``array_to_tsvector(text[])``.
+    """The distinct terms under which `text` is found.
 
     Words of jieba's search mode, folded and with neutral pronouns; the stem of each English word; of a word of letters
     and digits what follows each change from one to the other (asr1605: 1605); every two neighbouring Chinese, Japanese
@@ -46,6 +46,11 @@ def index_terms(text: str) -> list[str]:
             break
         terms[cut] = None
     return list(terms)
+
+
+def index_literal(text: str) -> str:
+    """The tsvector literal of the terms of `text`."""
+    return " ".join(map(_quote, index_terms(text)))
 
 
 def _terms(folded: str) -> Iterator[str]:
@@ -78,7 +83,7 @@ def _part_query(part: str) -> str:
 
 
 def _quote(term: str) -> str:
-    """`term` as a quoted lexeme of PostgreSQL's tsquery input: whatever it contains, it stays one lexeme."""
+    """`term` as a quoted lexeme of PostgreSQL's tsquery and tsvector input: whatever it contains, it stays one."""
     return "'" + term[:MAX_TERM_CHARACTERS].replace("\\", "\\\\").replace("'", "''") + "'"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -285,3 +286,21 @@ def _find_pairs(text: str) -> list[Span]:
 def _is_telling(name: str) -> bool:
     parts = [part.lower() for part in _PARTS.findall(name)]
     return parts[-1:] != [] and parts[-1] not in _OWN and any(p in _TELLING or p.endswith(_ENDINGS) for p in parts)
+
+
+# A name before what somebody says: "Anna: …", "小明：…".
+_SPEAKER = re.compile(r"\s*+([^\W\d_][\w .'-]{0,29})(?::\s|：)\s*+")
+
+
+def drop_speakers(text: str) -> str:
+    """Return a dialogue without the names that its lines begin with; any other text as it is.
+
+    It is a dialogue if somebody speaks twice: of "Home: …" and "Job: …" nobody says a second thing.
+    """
+    lines = text.splitlines()
+    found = [_SPEAKER.match(line) for line in lines]
+    spoken = Counter(match[1] for match in found if match)
+    if max(spoken.values(), default=0) < 2:
+        return text
+    said = (line[match.end() :] if match else line for line, match in zip(lines, found, strict=True))
+    return "\n".join(said).strip() or text

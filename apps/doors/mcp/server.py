@@ -30,6 +30,7 @@ from apps.chat.tools import Caller, Door, Tool
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, NotFound
 from apps.core.outages import describe_outage
+from apps.costs.ledger import recording
 from apps.doors.mcp.oauth import OAuthAccess
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import Status
@@ -163,7 +164,8 @@ def _call_tool(access: Access, name: str, arguments: dict[str, Any]) -> types.Ca
         return _fail(f"This token may not use {name}: it needs the scope {tool.scope}.")
     try:
         space = "" if name in _PLACELESS else arguments.pop("space", None) or ""
-        result = tool.run(_make_caller(access, space), arguments)
+        with recording(access.user):
+            result = tool.run(_make_caller(access, space), arguments)
     except JiyiError as error:
         return _fail(error.message)
     except Exception as error:

@@ -18,6 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import get_program
 from apps.accounts.spaces import seen_from
 from apps.conversations.sessions import forget_rounds
+from apps.core.db import insert_rows
 from apps.memory.models import Change
 
 # What a person could care for of an object, as JSON: no vectors, no counters, nothing derived.
@@ -171,7 +172,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
         for change in changes
         if change.before != change.after
     ]
-    Change.objects.bulk_create(rows, batch_size=1_000)
+    insert_rows(rows)
     note_operations(dict.fromkeys(row.operation for row in rows))
     return dict(operations)
 

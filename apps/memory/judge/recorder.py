@@ -11,7 +11,7 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.core.text.clean import clean_text, readable_text
 from apps.core.text.fold import normalize_value, spell_value
-from apps.core.text.grounding import is_grounded, is_said_by
+from apps.core.text.grounding import is_grounded, is_said_by, read_told
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.entries import Ledger
 from apps.memory.judge.types import (
@@ -47,7 +47,8 @@ class AtomicRecorder:
         # What was edited since the judge saw it is not what the verdict is about.
         self._rows = {row.id: row for row in mine.filter(id__in=shown) if row.content == shown[row.id]} if shown else {}
         same = ATOMIC.held(user).filter(normalized_content__in=forms).order_by("-create_time") if forms else []
-        self._same = {normalize_value(row.content): self._rows.get(row.id, row) for row in same}
+        # The assistant's words and the person's are two memories, though they are the same (A6).
+        self._same = {_name(row.content, row.source): self._rows.get(row.id, row) for row in same}
         self._made: dict[int, AtomicMemory] = {}
 
     def record(self, statement: JudgedStatement, *, targets: Sequence[Target]) -> None:
@@ -57,7 +58,7 @@ class AtomicRecorder:
         """
         verdict = statement.verdict
         rows = self._find(targets)
-        same = self._same.get(normalize_value(statement.content))
+        same = self._same.get(_name(statement.content, _get_source(statement)))
         if verdict.relation is Relation.CONTRADICTS and rows:
             self._replace(statement, rows, same=same)
         elif same is not None:
@@ -67,7 +68,7 @@ class AtomicRecorder:
                 self._note_again(rows[0], statement.tags, content=None)
         elif verdict.relation is Relation.REFINES and rows and (content := self._join(rows[0], statement)):
             self._merge(rows[0], statement, content=content)
-            self._same[normalize_value(content)] = rows[0]
+            self._same[_name(content, rows[0].source)] = rows[0]
             for row in rows[1:]:
                 self._end(row, by=rows[0])
         else:
@@ -102,7 +103,7 @@ class AtomicRecorder:
     def accept(self, pending: AtomicMemory, proposal: PendingVerdict) -> None:
         """Carry out what a pending memory proposes; it becomes the memory that its verdict speaks of."""
         rows = self._find(proposal.targets)
-        same = self._same.get(normalize_value(pending.content))
+        same = self._same.get(_name(pending.content, pending.source))
         if proposal.relation is Relation.REFINES and rows and proposal.merged:
             source = Said(pending.message_id, pending.session_id, pending.timestamp, "")
             restated = JudgedStatement(content=pending.content, source=source, tags=pending.tags)
@@ -130,9 +131,9 @@ class AtomicRecorder:
         """Return the atomic memories that accepting a proposal would end or rewrite now."""
         return [] if proposal.relation in (Relation.NEW, Relation.SAME) else self._find(proposal.targets)
 
-    def find_same(self, content: str) -> AtomicMemory | None:
+    def find_same(self, pending: AtomicMemory) -> AtomicMemory | None:
         """Return the active memory that says this already."""
-        return self._same.get(normalize_value(content))
+        return self._same.get(_name(pending.content, pending.source))
 
     def _replace(self, statement: JudgedStatement, rows: Sequence[AtomicMemory], *, same: AtomicMemory | None) -> None:
         """Put a statement in the place of what it ends; what was said after it is not ended by it but ends it."""
@@ -153,10 +154,11 @@ class AtomicRecorder:
             self._end(row, by=by)
         if not left or len(left) > self._max_length:
             return
-        form = normalize_value(left)
-        whole = next((row for row in rows if is_grounded(left, said=row.content)), None)
-        if whole is not None and form not in self._same and form != normalize_value(by.content if by else ""):
-            self._same[form] = self._create_remainder(whole, left)
+        whole = next((row for row in rows if is_grounded(left, said=row.content) and _may_say(row.source, left)), None)
+        if whole is None or (by and normalize_value(left) == normalize_value(by.content)):
+            return
+        if (name := _name(left, whole.source)) not in self._same:
+            self._same[name] = self._create_remainder(whole, left)
 
     def _create_remainder(self, row: AtomicMemory, left: str) -> AtomicMemory:
         """Make an active memory of what of an ended one still holds; it was said where and when that was."""
@@ -199,7 +201,7 @@ class AtomicRecorder:
     def _create(self, statement: JudgedStatement) -> AtomicMemory:
         memory = self._insert(statement, status=Status.ACTIVE)
         self._made[statement.number] = memory
-        self._same[normalize_value(statement.content)] = memory
+        self._same[_name(memory.content, memory.source)] = memory
         return memory
 
     def _insert(
@@ -216,7 +218,7 @@ class AtomicRecorder:
             message_id=statement.source.message_id,
             tags=_clean_tags(statement.tags),
             timestamp=statement.source.said_at,
-            source=AtomicSource.ASSISTANT if statement.by_assistant else AtomicSource.USER_STATED,
+            source=_get_source(statement),
             event_start=statement.event_start if is_event else None,
             event_end=statement.event_end if is_event else None,
             status=status,
@@ -241,13 +243,28 @@ class AtomicRecorder:
     def _join(self, row: AtomicMemory, statement: JudgedStatement) -> str | None:
         """The text that says both: the judge's, else one after the other; None where it is too long for one memory."""
         merged = statement.verdict.merged
-        if merged and len(merged) <= self._max_length and is_grounded(merged, said=row.content):
+        fits = merged and len(merged) <= self._max_length and _may_say(row.source, merged)
+        if merged and fits and is_grounded(merged, said=row.content):
             return merged
         first, second = row.content, statement.content
         if row.timestamp > statement.source.said_at:
             first, second = second, first
         joined = join_contents(first, second)
         return joined if joined in (first, second) or len(joined) <= self._max_length else None
+
+
+def _get_source(statement: JudgedStatement) -> AtomicSource:
+    return AtomicSource.ASSISTANT if statement.by_assistant else AtomicSource.USER_STATED
+
+
+def _name(content: str, source: str) -> tuple[str, str]:
+    """What no two active memories that a judge made have in common."""
+    return normalize_value(content), str(source)
+
+
+def _may_say(source: str, text: str) -> bool:
+    """Whether a judge's text may stand in a memory of this source: in the assistant's nothing about the person (A6)."""
+    return source != AtomicSource.ASSISTANT or bool(read_told(text))
 
 
 def _clean_tags(tags: Sequence[str]) -> list[str]:

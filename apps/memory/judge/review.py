@@ -89,7 +89,7 @@ def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
     if proposal.relation is Relation.CONTRADICTS:
         ended += [target.text for target in keep_long_term(proposal.targets)]
     return AtomicAcceptance(
-        same=recorder.find_same(memory.content) if proposal.is_memory else None,
+        same=recorder.find_same(memory) if proposal.is_memory else None,
         ended=ended,
         left=proposal.left,
         merged=proposal.merged if ended else None,

@@ -166,6 +166,7 @@ class LongTermMemory(Memory):
                 fields=["user", "-created_at"], condition=models.Q(status="pending"), name="long_term_memory_pending"
             ),
             models.Index(fields=["user", "status", "category", "source"], name="long_term_memory_kinds"),
+            models.Index(fields=["user"], condition=models.Q(muted=True), name="long_term_memory_muted"),
             # Without a list of what is to be entered later: it is everybody's, and each search reads all of it.
             GinIndex(fields=["search_vector"], name="long_term_memory_search", fastupdate=False),
         ]
@@ -255,6 +256,7 @@ class AtomicMemory(Memory):
             models.Index(
                 fields=["user", "-create_time"], condition=models.Q(status="pending"), name="atomic_memory_pending"
             ),
+            models.Index(fields=["user"], condition=models.Q(muted=True), name="atomic_memory_muted"),
             # As with long-term memories.
             GinIndex(fields=["terms"], name="atomic_memory_terms", fastupdate=False),
         ]

@@ -129,10 +129,14 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: b
     LIMIT %(limit)s"""  # noqa: S608 - as above
 
 
-def nearest_parameters(query_embedding: QueryEmbedding | None, *, limit: int) -> dict[str, Any]:
-    """The parameters of `QUERY` and `nearest_sql` besides ``user``; without a vector nothing is near."""
+def nearest_parameters(query_embedding: QueryEmbedding | None, *, limit: int, focused: bool = False) -> dict[str, Any]:
+    """The parameters of `QUERY` and `nearest_sql` besides ``user``; without a vector nothing is near.
+
+    `focused`: by the vector for ranking alone (`QueryEmbedding.focused_vector`).
+    """
+    vector = query_embedding and (query_embedding.focused_sql if focused else query_embedding.sql)
     return {
-        "vector": query_embedding.sql if query_embedding else None,
+        "vector": vector,
         "model": query_embedding.model_id if query_embedding else None,
         "exact_limit": EXACT_SCAN_LIMIT,
         "ef_search": str(EF_SEARCH),
@@ -166,7 +170,7 @@ _COSINES = """
 _RECALLABLE = {"recallable": "memory", "earlier": "earlier", "later": "later"}
 
 _ALL = f"""document AS MATERIALIZED (SELECT NULL::int AS position, NULL::bigint AS document_frequency),
-near AS MATERIALIZED ({_COSINES.format(embeddings="atomic_embedding AS vector")} AND {{gate}}
+near AS ({_COSINES.format(embeddings="atomic_embedding AS vector")} AND {{gate}}
 )"""
 
 # The keyword arm scores as `compute_bm25` does, with idf alone, to know which rows to fetch; a test holds the two
@@ -218,7 +222,7 @@ chosen AS MATERIALIZED (
         )
     ) AS beside
 ),
-near AS MATERIALIZED ({cosines}
+near AS ({cosines}
 )"""
 
 # One packed value for each column; `string_agg` takes the rows of all of them in the same order.
@@ -237,9 +241,9 @@ SELECT
     ),
     string_agg(int4send(coalesce(length(found.pairs), 0)), ''),
     string_agg(found.pairs, ''),
-    (SELECT string_agg(uuid_send(id), '') FROM near),
-    (SELECT string_agg(float4send(coalesce(cosine, 'NaN')), '') FROM near),
-    (SELECT string_agg(float4send(coalesce(earlier_cosine, 'NaN')), '') FROM near),
+    (SELECT string_agg(
+        uuid_send(id) || float4send(coalesce(cosine, 'NaN')) || float4send(coalesce(earlier_cosine, 'NaN')), ''
+    ) FROM near),
     (SELECT array_agg(position) FROM document),
     (SELECT array_agg(document_frequency) FROM document),
     (SELECT average_length FROM corpus),
@@ -300,8 +304,7 @@ def recall_atomic(
         "positions": [position for _term, position in sought],
         "k1": K1,
         "b": B,
-        **nearest_parameters(query_embedding, limit=ARM_LIMIT),
-        "vector": query_embedding.focused_sql if query_embedding else None,
+        **nearest_parameters(query_embedding, limit=ARM_LIMIT, focused=True),
         "earlier_vector": query_embedding.earlier_sql if query_embedding else None,
         "with_muted": with_muted,
         **sight_parameters(user),
@@ -341,7 +344,7 @@ def _list_sought(user: User, terms: Sequence[str]) -> list[tuple[str, int]]:
 
 def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     *columns, positions, frequencies, average_length, memory_count = row
-    keys, sessions, times, happenings, created, lengths, asks, speakers, sizes, pairs, near, *cosines = columns
+    keys, sessions, times, happenings, created, lengths, asks, speakers, sizes, pairs, near = columns
     key = np.frombuffer(keys, "V16")
     _names, session = np.unique(np.frombuffer(sessions, "V16"), return_inverse=True)
     time, happened, create_time = (_unpack(packed, ">i8") / 1e6 + _EPOCH for packed in (times, happenings, created))
@@ -352,7 +355,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     matched_row = place[np.repeat(np.arange(len(key)), np.frombuffer(sizes, ">i4") // 8)]
     term = matches[:, 0] - 1
     speaker = speakers.split("\n")
-    cosine, earlier_cosine = (column[order] for column in _join_cosines(key, near or b"", cosines))
+    cosine, earlier_cosine = (column[order] for column in _join_cosines(key, near or b""))
     rows = AtomicRows(
         keys=key[order],
         session=session[order].astype(np.int64),
@@ -394,17 +397,17 @@ def _add_up(recall: AtomicRecall, *, terms: int) -> AtomicRecall:
     )
 
 
-def _join_cosines(keys: npt.NDArray[Any], near: bytes, cosines: Sequence[bytes | None]) -> list[Floats]:
-    """Each column of cosines in the order of the memories; NaN for those that have no vector."""
+_NEAR = np.dtype([("id", "V16"), ("cosine", ">f4"), ("earlier_cosine", ">f4")])
+
+
+def _join_cosines(keys: npt.NDArray[Any], near: bytes) -> Floats:
+    """Both columns of cosines (2 x memories) in the order of the memories; NaN for those that have no vector."""
     place = {key: number for number, key in enumerate(keys.tolist())}
-    pairs = [(place[key], number) for number, key in enumerate(np.frombuffer(near, "V16").tolist()) if key in place]
-    rows, numbers = np.array(pairs, np.int64).reshape(-1, 2).T
-    columns = []
-    for packed in cosines:
-        column = np.full(len(keys), np.nan)
-        column[rows] = _unpack(packed or b"", ">f4")[numbers]
-        columns.append(column)
-    return columns
+    found = np.frombuffer(near, _NEAR)
+    rows = np.fromiter((place.get(key, -1) for key in found["id"].tolist()), np.int64, len(found))
+    columns = np.full((2, len(keys) + 1), np.nan)  # the last place is for vectors of memories that are not among these
+    columns[:, rows] = found["cosine"], found["earlier_cosine"]
+    return columns[:, :-1]
 
 
 def _unpack(packed: bytes, dtype: str) -> Floats:

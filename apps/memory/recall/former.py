@@ -1,8 +1,8 @@
 """What used to be: superseded memories, recalled only where a question is about the past; cut out of notes elsewhere.
 
-Summaries repeat values that were corrected or forgotten since (L3, L6, L9). A summary stays as it was written; what is
-put before a model leaves out the sentences that no longer hold. So it is right at once, in every session, and what is
-undone is there again.
+Summaries and replies repeat values that were corrected, forgotten or muted since (L3, L6, L9, L10). They stay as they
+were written; what is put before a model leaves out the sentences that no longer hold. So it is right at once, in every
+session, and what is undone is there again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from apps.accounts.models import User
 from apps.accounts.spaces import seen_from, seen_sql, sight_parameters
-from apps.core.db import fetch_rows
+from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.clean import json_text, readable_text
 from apps.core.text.fold import fold, fold_for_search, normalize_value
 from apps.core.text.grounding import Traces, has_content, is_said_by, list_unsaid
@@ -30,7 +32,7 @@ from apps.memory.judge.twins import denies_anything, list_lost, shares_key
 from apps.memory.keyed import list_items
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
-from apps.memory.tombstones import digest_values, find_deleted, find_tombstones
+from apps.memory.tombstones import Said, digest_values, find_deleted, find_tombstones
 from apps.memory.types import KindName
 from apps.memory.vectors.queries import QueryEmbedding
 
@@ -42,6 +44,18 @@ NEWEST_VALUES, NEWEST_CONTENTS = 1_000, 300  # ended long-term and atomic memori
 _TELLING = re.compile(r"\d|[A-Z]|[\u3400-\u9fff]{4}")
 
 
+_ENDED, _HOLDS = Q(status=Status.SUPERSEDED) | Q(muted=True), Q(status=Status.ACTIVE, muted=False)
+
+# Whether anything of a person's has ended, and whether anything was deleted: most turns need to know no more.
+_HAS_ENDED = """
+SELECT EXISTS (SELECT FROM long_term_memory WHERE user_id = %(user)s AND status = 'superseded')
+       OR EXISTS (SELECT FROM long_term_memory WHERE user_id = %(user)s AND muted)
+       OR EXISTS (SELECT FROM atomic_memory WHERE user_id = %(user)s AND status = 'superseded')
+       OR EXISTS (SELECT FROM atomic_memory WHERE user_id = %(user)s AND muted),
+       EXISTS (SELECT FROM forgotten_key WHERE user_id = %(user)s)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class _Ended:
     key: str
@@ -50,13 +64,42 @@ class _Ended:
 
 
 def cut_ended(user: User, texts: Sequence[str]) -> list[str]:
-    """Return the texts without the sentences that say what has ended; `REMOVED` where nothing is left of one.
+    """Return the texts without the sentences that say what has ended or is muted; `REMOVED` where nothing is left.
 
-    Sentences stay that say what an active memory says, too. At most four queries; none without a text.
+    Sentences stay that say what a memory says that holds. One statement, and at most four queries for whoever has such
+    memories; none without a text.
     """
     whole = "\n".join(texts)
-    if not has_content(whole):
+    if not has_content(whole) or not _find_ended(user)[0]:
         return list(texts)
+    return _leave_out_ended(user, texts, whole)
+
+
+def cut_replies(user: User, replies: Sequence[Said]) -> list[str]:
+    """Return replies likewise, and without the sentences that say what was deleted since; "" where nothing is left.
+
+    Of what was deleted there are only tombstones: a sentence is recognised that is one of an atomic memory, or that has
+    a word that was a value. The queries of `cut_ended`, and one.
+    """
+    texts = [reply for reply, _said_at in replies]
+    whole = "\n".join(texts)
+    if not has_content(whole):
+        return texts
+    has_ended, has_deleted = _find_ended(user)
+    if has_deleted:
+        deleted = find_deleted(user, {(part, said_at) for reply, said_at in replies for part in split_sentences(reply)})
+        texts = [_cut(text, {part for part, at in deleted if at == said_at}.__contains__) for text, said_at in replies]
+    if has_ended:
+        texts = _leave_out_ended(user, texts, whole)
+    return ["" if text == REMOVED else text for text in texts]
+
+
+def _find_ended(user: User) -> tuple[bool, bool]:
+    ((has_ended, has_deleted),) = fetch_prepared(_HAS_ENDED, {"user": user.pk})
+    return has_ended, has_deleted
+
+
+def _leave_out_ended(user: User, texts: Sequence[str], whole: str) -> list[str]:
     ended = list(_list_ended_values(user, normalize_value(whole)))
     gone = _list_ended_contents(user, whole)
     if not (ended or gone):
@@ -78,7 +121,7 @@ def _cut(text: str, has_ended: Callable[[str], bool]) -> str:
 def _list_ended_values(user: User, whole: str) -> Iterator[_Ended]:
     """The values in the texts that a key does not have any more, and whether another memory still says them."""
     mine = LongTermMemory.objects.filter(seen_from(user), user=user)
-    rows = mine.filter(status=Status.SUPERSEDED).order_by("-updated_at", "id")
+    rows = mine.filter(_ENDED).order_by("-updated_at", "id")
     found = [
         (key, normalized_key, item, form)
         for key, normalized_key, value in rows.values_list("key", "normalized_key", "value")[:NEWEST_VALUES]
@@ -87,9 +130,9 @@ def _list_ended_values(user: User, whole: str) -> Iterator[_Ended]:
     ]
     if not found:
         return
-    active = list(LONG_TERM.active(user).order_by().values_list("normalized_key", "value"))
+    active = list(LONG_TERM.active(user).filter(_HOLDS).order_by().values_list("normalized_key", "value"))
     current = dict(active)
-    contents = ATOMIC.active(user).order_by()
+    contents = ATOMIC.active(user).filter(_HOLDS).order_by()
     seen = set[tuple[str, str]]()
     for key, normalized_key, item, form in found:
         if (normalized_key, form) in seen or not list_lost(item, current.get(normalized_key)):
@@ -108,11 +151,11 @@ def _list_ended_contents(user: User, whole: str) -> list[str]:
     """The contents of ended atomic memories of which every word is in the texts, and that no successor repeats."""
     mine = AtomicMemory.objects.filter(seen_from(user), user=user)
     terms = sorted(set(bm25_terms(whole)))
-    rows = mine.filter(status=Status.SUPERSEDED, terms__overlap=terms)
+    rows = mine.filter(_ENDED, terms__overlap=terms)
     found = list(rows.order_by("-updated_at", "id").values_list("content", "superseded_by__content")[:NEWEST_CONTENTS])
     if not found:
         return []
-    active = set(mine.filter(status=Status.ACTIVE).values_list("normalized_content", flat=True)[:NEWEST_VALUES])
+    active = set(mine.filter(_HOLDS).values_list("normalized_content", flat=True)[:NEWEST_VALUES])
     said = [
         (content, successor) for content, successor in found if has_content(content) and is_said_by(content, said=whole)
     ]

@@ -35,7 +35,7 @@ MANY = 1_000
 # So many times as many rounds as a prompt shows are read: some may not be recalled, or say what it says already.
 SPARES = 3
 
-SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300  # how much of a round's two texts is shown, around what matched
+ROUND_CHARACTERS = 600  # how much of each of a round's two texts is shown, around what matched
 
 _MINE = f"""user_id = %(user)s AND model_id = %(model)s AND message_type IN ('user', 'assistant')
     AND chat_id NOT IN ({HIDDEN_SESSIONS})"""
@@ -104,6 +104,7 @@ worded AS MATERIALIZED (
 )
 """
 
+# OFFSET 0 insists on reading the hits alone: among few messages the planner would read those of everybody.
 _WRITTEN = """
 WITH {arms}
 SELECT COALESCE(message.reply_to_id, message.id), message.session_id, message.position,
@@ -113,7 +114,10 @@ FROM (
     SELECT message_id, array_agg(position) FILTER (WHERE position > 0) AS positions FROM (
         SELECT message_id, position FROM worded UNION ALL SELECT message_id, 0 FROM nearest
     ) AS each GROUP BY message_id
-) AS hit JOIN conversation AS message ON message.id = hit.message_id AND message.status = 'complete'
+) AS hit CROSS JOIN LATERAL (
+    SELECT id, reply_to_id, session_id, position, content FROM conversation
+    WHERE id = hit.message_id AND status = 'complete' OFFSET 0
+) AS message
 LEFT JOIN near USING (message_id) CROSS JOIN usual
 """
 
@@ -260,8 +264,8 @@ def find_withheld(user: User, message_ids: Collection[uuid.UUID]) -> set[uuid.UU
 def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:
     """Return as much of a round's two texts as a prompt shows, from around the keywords of `message`."""
     return (
-        _cut(cut_client_blocks(said), SAID_CHARACTERS, message=message),
-        _cut(reply, REPLY_CHARACTERS, message=message),
+        _cut(cut_client_blocks(said), ROUND_CHARACTERS, message=message),
+        _cut(reply, ROUND_CHARACTERS, message=message),
     )
 
 

@@ -55,10 +55,14 @@ def list_models_in_use() -> list[ModelInUse]:
     return models
 
 
+_IN_USE = """
+SELECT id, name, state = %(active)s FROM embedding_model WHERE state IN (%(active)s, %(building)s) ORDER BY state
+"""
+
+
 def _list_models() -> list[ModelInUse]:
-    states = (EmbeddingModel.State.ACTIVE, EmbeddingModel.State.BUILDING)
-    rows = EmbeddingModel.objects.filter(state__in=states).order_by("state")
-    return [ModelInUse(row.pk, row.name, active=row.state == EmbeddingModel.State.ACTIVE) for row in rows]
+    rows = fetch_prepared(_IN_USE, {"active": "active", "building": "building"})
+    return [ModelInUse(*row) for row in rows]
 
 
 T = TypeVar("T")

@@ -20,9 +20,11 @@ from django.db.models import Count, DateTimeField, Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Now
 from django.utils import timezone
+from pgvector import HalfVector
 
 from apps.accounts.models import User
 from apps.conversations.queue import send_task
+from apps.core.db import execute_many
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder, is_local
 from apps.core.llm.embedding import Embedder, Vector
@@ -37,20 +39,17 @@ from apps.memory.vectors.embedders import (
     is_indexed_sql,
     list_models_in_use,
     record_embedding,
-    to_sql,
     with_embedder,
 )
 
 TASK = "apps.memory.tasks.embed_memories"
 
 
-# The models are locked so that `reembed` cannot retire one in between; a retired one gets no more vectors.
+# The model is locked so that `reembed` cannot retire one in between; a retired one gets no more vectors.
 STORE = """
-WITH in_use AS (SELECT id FROM embedding_model WHERE id = ANY(%(models)s) AND state <> 'retired' FOR SHARE)
+WITH in_use AS (SELECT id FROM embedding_model WHERE id = %(model)s AND state <> 'retired' FOR SHARE)
 INSERT INTO {table} (user_id, memory_id, model_id, embedding, in_index)
-SELECT %(user)s, memory_id, model_id, embedding::halfvec, {is_indexed}
-FROM unnest(%(memories)s::uuid[], %(models)s::bigint[], %(vectors)s::text[]) AS new (memory_id, model_id, embedding)
-WHERE model_id IN (SELECT id FROM in_use)
+SELECT %(user)s, %(memory)s, id, %(vector)s::halfvec, {is_indexed} FROM in_use
 ON CONFLICT (memory_id, model_id) DO UPDATE SET embedding = EXCLUDED.embedding
 """
 
@@ -93,7 +92,7 @@ def store_memory_embeddings(
     has no vector yet.
     """
     found = [
-        (memory_id, model_id, to_sql(vector))
+        {"user": user.pk, "memory": memory_id, "model": model_id, "vector": HalfVector(vector)}
         for model_id, row in vectors.items()
         for memory_id, vector in zip(memory_ids, row, strict=True)
         if vector is not None
@@ -103,13 +102,9 @@ def store_memory_embeddings(
         kind.model.objects.filter(id__in=memory_ids).update(embedding_refusals=None)
         ask_for_vectors()
     if found:
-        memories, models, texts = zip(*found, strict=True)
         table = kind.embeddings._meta.db_table
-        with connection.cursor() as cursor:
-            cursor.execute(
-                STORE.format(table=table, is_indexed=is_indexed_sql(table, user="%(user)s", model="new.model_id")),
-                {"user": user.pk, "memories": list(memories), "models": list(models), "vectors": list(texts)},
-            )
+        is_indexed = is_indexed_sql(table, user="%(user)s", model="%(model)s")
+        execute_many(STORE.format(table=table, is_indexed=is_indexed), found)
 
 
 def ask_for_vectors() -> None:

@@ -26,6 +26,7 @@ from apps.core.db import fetch_rows, release_connections
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder, Vector
+from apps.core.text.sentences import drop_speakers
 from apps.core.text.text_cache import register_cache
 from apps.core.times import ANY_TIME, TimeRange
 from apps.memory.vectors.embedders import ModelInUse, embed_whole, find_active_model, to_sql
@@ -101,8 +102,11 @@ def start_embedding(
 
 
 def _embed_parts(embedder: Embedder, text: str, earlier: str) -> dict[str, Vector]:
-    """The vectors of a query by the names that `QueryEmbedding` has for them, made in one call of the model."""
-    parts = {"vector": text}
+    """The vectors of a query by the names that `QueryEmbedding` has for them, made in one call of the model.
+
+    Who says a line of a dialogue is no meaning of it: the same name in every line would draw what begins with it.
+    """
+    parts = {"vector": drop_speakers(text)}
     if earlier.strip():
         parts["earlier_vector"] = earlier
     try:

@@ -415,6 +415,8 @@ class MemoryAdmin(OwnedAdmin):
             raise PermissionDenied
         # Another active memory of the same person, whoever asks.
         others = self.kind.memory.active(memory.user).exclude(pk=memory.pk)
+        if self.kind is ATOMIC:
+            others = others.filter(source=memory.source)
         if chosen := request.POST.get("with", ""):
             other = others.select_related("user").filter(pk=read_id(chosen)).first()
             if other is None:
@@ -425,16 +427,17 @@ class MemoryAdmin(OwnedAdmin):
             found = self.kind.memory.search(others, typed).order_by(f"-{self.kind.memory.made_at}")
             rows = read_rows(self.kind, list(found.values_list("pk", flat=True)[:FOUND]), ListQuery(q=typed))
         else:
-            rows = self._suggest(memory)
+            rows = self._suggest(memory, others)
         context = {**self.frame(request, memory), "rows": rows, "typed": typed}
         return show_page(request, "panel/detail/merge.html", **context)
 
-    def _suggest(self, memory: Any) -> list[Row]:
+    def _suggest(self, memory: Any, others: QuerySet[Any]) -> list[Row]:
         """What retrieval finds near to the memory itself; that counts as no use (L4)."""
         text = self.kind.tell(memory)[:QUERY_CHARACTERS]
         embedding = embed_query(text)
         scored = self.kind.suggest(text, user=memory.user, limit=FOUND, query_embedding=embedding)
-        ids = [item.candidate.id for item in scored if item.candidate.id != memory.pk]
+        offered = set(others.filter(pk__in=[item.candidate.id for item in scored]).values_list("pk", flat=True))
+        ids = [item.candidate.id for item in scored if item.candidate.id in offered]
         return read_rows(self.kind, ids, ListQuery())
 
     def _merge_with(self, request: HttpRequest, memory: Any, other: Any) -> HttpResponse:

@@ -237,8 +237,10 @@ def list_groups(query: ListQuery, counts: list[dict[str, Any]]) -> list[dict[str
             # Chosen again, it narrows the list no more.
             there = value if not on or value == ALL else ALL if name == "status" else ""
             count = sums.get(value, 0) if query.counts_everything else None
-            choices.append(_make_chip(label, value, query.encode(**{name: there}), on=on, count=count))
-        groups.append({"title": titles[name], "name": name, "choices": choices})
+            if on or count != 0 or value in (ALL, Status.ACTIVE):
+                choices.append(_make_chip(label, value, query.encode(**{name: there}), on=on, count=count))
+        if choices:
+            groups.append({"title": titles[name], "name": name, "choices": choices})
     ages = [
         _make_chip(label, days, query.encode(days="" if query.days == days else days), on=query.days == days)
         for days, label in list_ages().items()

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 from uuid import UUID
 
 import pytest
 from django.utils import timezone
 
+from apps.accounts.models import User
 from apps.chat.inspect import rebuild_prompt
 from apps.chat.selectors import get_turn
+from apps.chat.turn.open import preview_context
+from apps.conversations.models import Message, Role
+from apps.conversations.sessions import create_session
 from apps.memory.changes.records import changed_by
 from apps.memory.lifecycle import create_atomic_memories
-from apps.memory.models import Change
+from apps.memory.models import AtomicMemory, Change
 from apps.memory.types import AtomicDraft
 from apps.summaries.services import create_session_summary
 from tests.support.answers import answer
+from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient
+from tests.support.judged import NOW, learn, say
 from tests.support.scripted_model import ScriptedModel
 
 
@@ -80,3 +87,27 @@ def test_a_past_message_is_in_the_prompt_of_another_session_until_it_is_edited_a
     assert said not in ask(bob, model, question)
     alice.post(f"/chat/messages/{told}/edit", json={"content": "Never mind."}).raise_for_status()
     assert said not in ask(alice, model, question)
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("A5", "L10")
+def test_a_past_reply_does_not_tell_what_another_message_taught_and_is_muted():
+    user = cast(User, UserFactory())
+    for number in range(12):
+        say(user, f"Lunch number {number} was soup with bread.", days_ago=20 + number)
+    learn(user, "The user's dog is Rex.")
+    told = say(user, "The spare key to the allotment hangs behind the watering can.", days_ago=3)
+    reply = "Noted. Your dog is Rex."
+    Message.objects.create(
+        session=told.session, user=user, role=Role.ASSISTANT, content=reply, position=2, reply_to=told
+    )
+
+    def read() -> str:
+        session, message = create_session(user=user), "Where does the spare key to the allotment hang?"
+        context = preview_context(user=user, session_id=session.id, message=message, now=NOW)
+        return context.layers[3].content
+
+    assert reply in read()
+    AtomicMemory.objects.filter(user=user).update(muted=True)
+    assert "Noted." in read()
+    assert "Rex" not in read()

@@ -84,6 +84,11 @@ async def test_a_relayed_request_is_counted(scripted_model: ScriptedModel, strea
         ({"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 30}, Usage(9, 2, 9)),
         ({"prompt_tokens": 9, "total_tokens": 9}, Usage(9, 0)),
         ({"prompt_tokens": 9, "completion_tokens": -1, "prompt_tokens_details": 7}, Usage(9, 0)),
+        ({"prompt_tokens": 9, "completion_tokens": None, "prompt_tokens_details": None}, Usage(9, 0)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 31}, Usage(9, 22)),  # with thoughts
+        ({"prompt_tokens": 9, "completion_tokens": None, "total_tokens": 11}, Usage(9, 2)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, None),
+        ({"prompt_tokens": None, "completion_tokens": 2}, None),
         ({"prompt_tokens": "many"}, None),
         ({"prompt_tokens": 10**30}, None),
         ({"prompt_tokens": True}, None),
@@ -93,6 +98,11 @@ async def test_a_relayed_request_is_counted(scripted_model: ScriptedModel, strea
 )
 def test_usage_in_the_forms_of_servers(told: Any, usage: Usage | None):
     assert read_usage({"usage": told}) == usage
+
+
+def test_llama_cpp_tells_beside_the_usage_what_it_had_read_before():
+    told = {"usage": {"prompt_tokens": 9, "completion_tokens": 2}, "timings": {"cache_n": 7, "prompt_n": 2}}
+    assert read_usage(told) == Usage(9, 2, 7)
 
 
 def test_an_embedding_is_counted(scripted_model: ScriptedModel):

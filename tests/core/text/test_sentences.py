@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.core.text.sentences import cut_at_sentence, cut_client_blocks, find_client_blocks, split_sentences
+from apps.core.text.sentences import (
+    cut_at_sentence,
+    cut_client_blocks,
+    drop_speakers,
+    find_client_blocks,
+    split_sentences,
+)
 
 
 @pytest.mark.parametrize(
@@ -124,3 +130,30 @@ def test_what_a_person_says_stays_as_it_is(text: str) -> None:
 )
 def test_crafted_texts_take_no_time(text: str) -> None:
     assert len(cut_client_blocks(text)) <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Bart: I lost.\nAssistant: Why?\nBart: No idea.", "I lost.\nWhy?\nNo idea."),
+        ("小明：我输了。\n助手：为什么？\n小明：不知道。", "我输了。\n为什么？\n不知道。"),
+        ("Bart: I lost.\n“Why?”\n  Bart: At 10:30: no idea.", "I lost.\n“Why?”\nAt 10:30: no idea."),
+    ],
+)
+def test_a_dialogue_without_its_speakers(text: str, said: str) -> None:
+    assert drop_speakers(text) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Remind me: what did I buy?",
+        "Home: Leeds\nJob: baker",
+        "http://a.b\nhttp://c.d",
+        "Bart: \nBart: ",
+        "a\r\nb\n",
+    ],
+)
+def test_what_is_no_dialogue_stays_as_it_is(text: str) -> None:
+    assert drop_speakers(text) == text

@@ -12,8 +12,12 @@ from apps.accounts.models import User
 from apps.core.text.commands import Command, CommandKind
 from apps.memory.changes.undo import undo_operation
 from apps.memory.commands import forget_stated, name_operation
+from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
-from apps.memory.recall.former import REMOVED, asks_about_past, cut_ended, recall_former
+from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.lifecycle import create_atomic_memory, mute_memories
+from apps.memory.models import AtomicMemory
+from apps.memory.recall.former import REMOVED, asks_about_past, cut_ended, cut_replies, recall_former
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, say
 
@@ -163,3 +167,45 @@ def test_what_only_grew_is_not_cut(user: User) -> None:
     learn(user, "The user plays chess.", days_ago=9)
     learn(user, "The user plays chess on Mondays.", "contradicts", "The user plays chess.")
     assert cut_ended(user, ["The user plays chess."]) == ["The user plays chess."]
+
+
+@pytest.mark.spec("L10")
+@pytest.mark.parametrize(
+    ("sentence", "reply", "left"),
+    [
+        ("The user's dog is Rex.", "Noted. Your dog is Rex.", "Noted."),
+        ("用户对虾过敏。", "好的。你对虾过敏。", "好的。"),
+    ],
+)
+def test_a_muted_memory_is_left_out_until_it_may_come_up_again(
+    user: User, sentence: str, reply: str, left: str
+) -> None:
+    learn(user, sentence)
+    memory = AtomicMemory.objects.get(user=user, content=sentence)
+    mute_memories(ATOMIC, user=user, ids=[memory.id], muted=True, now=NOW)
+    assert cut_replies(user, [(reply, NOW)]) == [left]
+    assert cut_ended(user, [reply]) == [left]
+    mute_memories(ATOMIC, user=user, ids=[memory.id], muted=False, now=NOW)
+    assert cut_replies(user, [(reply, NOW)]) == [reply]
+
+
+@pytest.mark.spec("L10")
+def test_a_muted_value_is_left_out_of_replies(user: User) -> None:
+    memory, _ = create_memory(user=user, category="fact", key="home", value="Leeds", now=NOW)
+    reply = "Leeds has a new tram. Take an umbrella."
+    assert cut_replies(user, [(reply, NOW), ("", NOW)]) == [reply, ""]
+    mute_memories(LONG_TERM, user=user, ids=[memory.id], muted=True, now=NOW)
+    assert cut_replies(user, [(reply, NOW), ("In Leeds.", NOW)]) == ["Take an umbrella.", ""]
+    assert cut_replies(UserFactory(), [(reply, NOW)]) == [reply]
+
+
+@pytest.mark.spec("L6")
+def test_what_was_deleted_since_is_left_out_of_replies(user: User) -> None:
+    memory, _ = create_memory(user=user, category="fact", key="dog", value="Rex", now=NOW)
+    sentence, _ = create_atomic_memory(user=user, content="You keep the key at Tom's.", now=NOW)
+    delete_memories(LONG_TERM, user=user, ids=[memory.id], now=NOW)
+    delete_memories(ATOMIC, user=user, ids=[sentence.id], now=NOW)
+    reply = "Rex can come along. You keep the key at Tom's. It is warm."
+    later = NOW + timedelta(minutes=1)
+    assert cut_replies(user, [(reply, NOW), (reply, later)]) == ["It is warm.", reply]
+    assert cut_replies(UserFactory(), [(reply, NOW)]) == [reply]

@@ -45,6 +45,16 @@ def test_the_vector_is_of_the_active_model(model: EmbeddingModel) -> None:
     assert found.vector == pytest.approx(expected)
 
 
+@pytest.mark.spec("A4")
+def test_who_says_the_lines_of_a_dialogue_is_no_part_of_its_vector(model: EmbeddingModel) -> None:
+    found = embed_query("Bart: I lost.\nAssistant: Why?\nBart: No idea.", deadline=PATIENT)
+    (expected,) = get_embedder().embed(["I lost.\nWhy?\nNo idea."])
+
+    assert found is not None
+    assert expected is not None
+    assert found.vector == pytest.approx(expected)
+
+
 def test_while_nothing_was_ever_embedded_there_is_nothing_to_compare_with() -> None:
     assert embed_query("x", deadline=PATIENT) is None
     assert not EmbeddingModel.objects.exists()

@@ -60,6 +60,23 @@ def test_what_narrows_the_list_is_named_and_can_be_taken_away(client: Client, me
     }
 
 
+@pytest.mark.spec("A6")
+def test_what_the_assistant_said_is_marked_and_found_by_its_source(client: Client, mei: User) -> None:
+    own = create_atomic_memory(user=mei, content="I live in York.", now=NOW)[0]
+    told = create_atomic_memory(user=mei, content="The assistant named Menya.", now=NOW)[0]
+    AtomicMemory.objects.filter(id=told.id).update(source="assistant")
+    response = client.get(LIST, {"source": "assistant"})
+    assert shown(response) == [told]
+    assert '<span class="chip">assistant</span>' in response.content.decode()
+    names = {group["name"]: [choice["name"] for choice in group["choices"]] for group in response.context["groups"]}
+    assert names["source"] == ["user_stated", "assistant"]
+    assert "category" not in names, "nothing has one"
+    assert shown(client.get(LIST, {"source": "user_stated"})) == [own]
+    address = f"/admin/memory/atomicmemory/{told.id}/merge/"
+    assert client.get(address).context["rows"] == []
+    assert client.post(address, {"with": own.pk}).status_code == 404, "what the person said is not merged with it"
+
+
 def test_only_what_was_added_lately(client: Client, mei: User) -> None:
     remember(mei, "new", now=timezone.now() - timedelta(hours=2))
     remember(mei, "old", now=timezone.now() - timedelta(days=8))
