@@ -194,7 +194,8 @@ class MemoriesView(ListAPIView[Row]):
         filters.is_valid()
         wanted = dict(filters.form.cleaned_data)
         if wanted["space"]:
-            wanted["space"] = str(find_place(user, wanted["space"]) or "") or False  # as records have it
+            place = find_place(user, wanted["space"])
+            wanted["space"] = str(place) if place else False  # as records have it
         changed = [row_id for row_id, state in found.changed.items() if is_wanted(self.kind, state, wanted)]
         either = Q(pk__in=unchanged.order_by().values("pk")) | Q(pk__in=changed)
         then = queryset.filter(either, **list_untracked(self.kind, wanted))
