@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+import django_filters  # type: ignore[import-untyped]
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -17,8 +18,9 @@ from rest_framework.request import Request
 
 from apps.accounts.models import Space, User
 from apps.accounts.selectors import get_user
-from apps.core.errors import Conflict, InvalidInput, NotFound
-from apps.core.operations import query
+from apps.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from apps.core.fields import refuse_forbidden
+from apps.core.operations import Problem, query
 
 # Of each person: with more, a list of them is no longer one that somebody chooses from.
 MOST_SPACES = 200
@@ -55,7 +57,8 @@ def sight_parameters(user: User) -> dict[str, Any]:
 
 # Where a request looks from
 
-ALL = "all"
+ALL, NONE = "all", "none"
+NO_SPACE = Problem(NotFound, "There is no such space")
 SPACE = query(
     "space",
     "Where from: the ID or name of a space sees what is there and what is everywhere, `all` every space; without it, "
@@ -79,6 +82,30 @@ def look_from(user: User, named: str) -> User:
     return user.within(find_space(user, named).pk if named else user.sight.space)
 
 
+def find_place(user: User, named: str) -> UUID | None:
+    """Return the ID of the space of this ID or name, None for `NONE`; or raise `NotFound`."""
+    return None if named == NONE else find_space(user, named).pk
+
+
+def enter_space(user: User, space_id: UUID | None) -> User:
+    """Return the person as they look from the space of this ID, None: from where they are; or raise `NotFound`."""
+    return user if space_id is None else user.within(get_space(user, space_id).pk)
+
+
+class SpaceFilter(django_filters.CharFilter):
+    """Narrow a list to what is in the space of this ID or name, and nowhere else; `none`: to what is everywhere."""
+
+    def __init__(self, field_name: str = "space", **options: Any) -> None:
+        label = "Only what is in the space of this ID or name; `none`: only what is everywhere."
+        super().__init__(field_name=field_name, label=label, **options)
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if not value:
+            return qs
+        wanted = find_place(get_user(self.parent.request), value)
+        return qs.filter(**{self.field_name: wanted} if wanted else {f"{self.field_name}__isnull": True})
+
+
 # The spaces of a person
 
 
@@ -100,6 +127,7 @@ def get_space(user: User, space_id: UUID) -> Space:
 
 def find_space(user: User, named: str) -> Space:
     """Return the space with this ID or name, whatever its case; or raise `NotFound`."""
+    refuse_forbidden(named)
     name = named.strip()
     meant, key = Q(name__iexact=name), read_key(name)
     space = list_spaces(user).filter(meant if key is None else meant | Q(id=key)).first()
@@ -116,11 +144,19 @@ def read_key(text: str) -> UUID | None:
         return None
 
 
+def refuse_bound(user: User) -> None:
+    """Raise `Forbidden` for who is bound to a space: what concerns all that the person has is done from outside."""
+    if not user.sight.everything:
+        raise Forbidden("This cannot be done from within a space.")
+
+
 def create_space(*, user: User, **fields: Any) -> Space:
     """Make a space: `name`, and the other fields of `Space`.
 
-    Raises `InvalidInput` for fields that cannot be, `Conflict` for a name that one has, and past `MOST_SPACES`.
+    Raises `InvalidInput` for fields that cannot be, `Conflict` for a name that one has, and past `MOST_SPACES`;
+    `Forbidden` where the person is bound to a space.
     """
+    refuse_bound(user)
     if Space.objects.filter(user=user).count() >= MOST_SPACES:
         raise Conflict(f"There are {MOST_SPACES} spaces already.")
     return _save(Space(user=user), fields)
@@ -128,6 +164,7 @@ def create_space(*, user: User, **fields: Any) -> Space:
 
 def update_space(*, user: User, space_id: UUID, changes: Mapping[str, Any]) -> Space:
     """Change fields of a space. Raises `NotFound`, and what `create_space` does."""
+    refuse_bound(user)
     return _save(get_space(user, space_id), changes)
 
 
