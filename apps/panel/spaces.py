@@ -56,7 +56,7 @@ class SpaceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not subsc
     """One of a person's spaces, by name; empty: everywhere."""
 
     def __init__(self, queryset: QuerySet[Space], **given: Any) -> None:
-        given |= {"empty_label": capfirst(_("everywhere")), "label": capfirst(_("space")), "required": False}
+        given |= {"empty_label": _("everywhere"), "label": capfirst(_("space")), "required": False}
         super().__init__(queryset, **given)
 
     def label_from_instance(self, obj: Any) -> str:
@@ -154,6 +154,9 @@ class SpaceAdmin(CardList, OwnedAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         return ("user",) if obj and sees_everybody(request) else ()
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
 
     def find(self, request: HttpRequest, space_id: UUID | None) -> Space:
         space = self.get_queryset(request).select_related("user").filter(pk=space_id).first()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
 from apps.memory.spaces import move_memories
 from tests.panel.conftest import browse, toast
 from tests.support.factories import UserFactory
-from tests.support.judged import NOW
+from tests.support.judged import NOW, learn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("P4")]
 
@@ -212,6 +213,23 @@ def test_a_conversation_is_moved_with_what_was_learned_in_it(client: Client, mei
     assert client.post(f"{address}move/", {"space": "nonsense"}).status_code == 404
     assert browse(UserFactory.create()).post(f"{address}move/", {"space": "none"}).status_code == 404
     assert place(session) == novel
+
+
+@pytest.mark.spec("P3")
+def test_the_review_queue_says_where_a_verdict_on_what_is_everywhere_comes_from(
+    client: Client, mei: User, novel: Space
+) -> None:
+    create_atomic_memory(user=mei.within(None), content="The user lives in Leeds.", now=NOW - timedelta(days=1))
+    learn(mei.within(novel.pk), "The user lives in York.", "contradicts", "The user lives in Leeds.")
+    page = read(client, "/admin/review/")
+    assert "It was said in the space Novel and would end something that is known everywhere." in page
+    assert "chip--space" in page
+
+
+def test_the_timeline_says_where_a_memory_is(client: Client, mei: User, novel: Space) -> None:
+    remember(mei, "hero", space=novel)
+    remember(mei, "city")
+    assert read(client, "/admin/timeline/").count("chip--space") == 1
 
 
 @pytest.mark.spec("P2")
