@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -197,7 +197,7 @@ def _read_query(request: HttpRequest) -> Query:
 def _find_spaces(memories: Sequence[UUID]) -> dict[UUID, Space]:
     """Return where these memories are now, those that are everywhere left out. A query for each kind."""
     return {
-        row.pk: row.space
+        row.pk: cast(Space, row.space)
         for model in (LongTermMemory, AtomicMemory)
         for row in model.objects.filter(pk__in=memories, space__isnull=False).select_related("space").only("space")
     }

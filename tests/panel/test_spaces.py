@@ -43,7 +43,7 @@ def garden(mei: User) -> Space:
 
 def remember(user: User, key: str, value: str = "value", *, space: Space | None = None) -> LongTermMemory:
     memory, _action = create_memory(
-        user=user.within(space and space.pk), category="fact", key=key, value=value, now=NOW
+        user=user.within(space.pk if space else None), category="fact", key=key, value=value, now=NOW
     )
     return memory
 
@@ -143,7 +143,7 @@ def test_one_is_moved_on_its_page_and_made_known_everywhere(client: Client, mei:
     hero = remember(mei, "hero", space=novel)
     address = f"/admin/memory/longtermmemory/{hero.pk}/"
     assert "Make it known everywhere" in read(client, f"{address}change/")
-    assert "done=moved" in client.post(f"{address}move/", {"space": "none"}).url
+    assert "done=moved" in client.post(f"{address}move/", {"space": "none"}).headers["Location"]
     assert place(hero) is None
     history = read(client, f"{address}change/")
     assert "<del>Novel</del>" in history
