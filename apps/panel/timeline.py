@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -18,10 +19,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from apps.accounts.models import Space
 from apps.core.times import end_of_day
 from apps.core.words import word
 from apps.memory.changes.timeline import PastMemory, Step, TimelineLine, read_knowledge, read_timeline
-from apps.memory.models import Status
+from apps.memory.models import AtomicMemory, LongTermMemory, Status
 from apps.panel.links import link_memory, link_message
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
@@ -124,11 +126,12 @@ class TimelinePage(PanelPage):
         found = read_timeline(
             self.owner, kinds=query.kinds, search=query.q, limit=PER_PAGE, offset=(query.page - 1) * PER_PAGE
         )
+        spaces = _find_spaces([one.line.id for one in found.lines])
         shown_steps = [step for one in found.lines for step in one.line.steps[-SHOWN_STEPS:]]
         scale = make_scale((step.since for step in shown_steps), now=timezone.now())
         months = groupby(found.lines, key=lambda one: date_format(timezone.localtime(one.since), "YEAR_MONTH_FORMAT"))
         return {
-            "months": [(month, [_show_line(one, scale) for one in group]) for month, group in months],
+            "months": [(month, [_show_line(one, scale, spaces) for one in group]) for month, group in months],
             "ticks": [
                 (date_format(timezone.localtime(time), "DATE_FORMAT"), place) for time, place in scale.list_ticks()
             ],
@@ -191,7 +194,16 @@ def _read_query(request: HttpRequest) -> Query:
     )
 
 
-def _show_line(found: TimelineLine, scale: Scale) -> dict[str, Any]:
+def _find_spaces(memories: Sequence[UUID]) -> dict[UUID, Space]:
+    """Return where these memories are now, those that are everywhere left out. A query for each kind."""
+    return {
+        row.pk: cast(Space, row.space)
+        for model in (LongTermMemory, AtomicMemory)
+        for row in model.objects.filter(pk__in=memories, space__isnull=False).select_related("space").only("space")
+    }
+
+
+def _show_line(found: TimelineLine, scale: Scale, spaces: Mapping[UUID, Space]) -> dict[str, Any]:
     """A line of the timeline. ``earlier``: how many steps there were before those shown."""
     line = found.line
     steps = line.steps[-SHOWN_STEPS:]
@@ -199,6 +211,7 @@ def _show_line(found: TimelineLine, scale: Scale) -> dict[str, Any]:
         "kind_name": KINDS[found.kind],
         "kind": found.kind,
         "title": found.title,
+        "space": spaces.get(line.id),
         "link": link_memory(found.kind, line.id),
         "steps": [_show_step(found.kind, step, scale) for step in steps],
         "earlier": len(line.steps) - len(steps),
