@@ -103,6 +103,14 @@ class SpaceFilter(django_filters.CharFilter):
 
 # The spaces of a person
 
+# Names of colours that are told apart on light and on dark; what they look like is in the style sheets of the pages.
+COLOURS = ("teal", "blue", "violet", "rose", "orange", "green", "cyan", "amber")
+
+
+def get_colour(space: Space) -> str:
+    """Return the name of the colour that a space has on every page, one of `COLOURS`: by the last digit of its ID."""
+    return COLOURS[space.id.int % len(COLOURS)]
+
 
 def list_spaces(user: User) -> QuerySet[Space]:
     """Return the person's spaces that can be seen, in the order in which they were made."""

@@ -9,6 +9,7 @@ from apps.panel import (  # noqa: F401
     jobs,
     profiles,
     security,
+    spaces,
     strategies,
     summaries,
     turns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -39,7 +39,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from apps.accounts.models import User
+from apps.accounts.models import Space, User
 from apps.core.errors import JiyiError
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.changes.undo import undo_operation
@@ -49,6 +49,7 @@ from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.pages import PanelPage, with_toast
 from apps.panel.refusals import translate_reason
 from apps.panel.sources import SourceFilter, describe_source, link_sources
+from apps.panel.spaces import SpaceFilter
 from apps.panel.texts import read_id
 from apps.panel.words import show_time, show_value
 from apps.profile.document import TEXT_SECTIONS
@@ -116,8 +117,10 @@ class Operation:
 def group_operations(changes: Iterable[Change]) -> list[Operation]:
     """Records as operations, in the order of a list; others' records may stand between those of one."""
     operations: dict[UUID, list[Entry]] = {}
+    changes = list(changes)
+    spaces = name_spaces(changes)
     for change in changes:
-        operations.setdefault(change.operation, []).append(read_entry(change))
+        operations.setdefault(change.operation, []).append(read_entry(change, spaces))
     return [
         Operation(operation, tuple(entries), name_author(entries[0].change), quote_cause(entries[0].change))
         for operation, entries in operations.items()
@@ -137,22 +140,41 @@ def name_author(change: Change) -> str:
     return _("Deleted user") if by_hand else _("Assistant")
 
 
-def read_entry(change: Change) -> Entry:
+def name_spaces(changes: Collection[Change]) -> dict[str, str]:
+    """Return the names of the spaces that these changes name, by ID; a query where there are any."""
+    states = [state for change in changes for state in (change.before, change.after) if state]
+    ids = {state["space"] for state in states if state.get("space")}
+    owners = {change.user_id for change in changes}
+    found = Space.objects.filter(user__in=owners, id__in=ids).values_list("id", "name") if ids else ()
+    return {str(space_id): name for space_id, name in found}
+
+
+def read_entry(change: Change, spaces: Mapping[str, str]) -> Entry:
     snapshot = change.after or change.before or {}
     name = next((show_value(snapshot[field]) for field in _NAMING if snapshot.get(field)), "")
     link = _link(change, snapshot) if snapshot else ""
-    return Entry(change=change, name=name[:120], link=link, lines=tuple(list_lines(change)))
+    return Entry(change=change, name=name[:120], link=link, lines=tuple(list_lines(change, spaces)))
 
 
-def list_lines(change: Change, *, whole: bool = False) -> Iterator[Line]:
-    """What differs, field by field; long texts near to what differs only, unless `whole`."""
+def list_lines(change: Change, spaces: Mapping[str, str], *, whole: bool = False) -> Iterator[Line]:
+    """What differs, field by field; long texts near to what differs only, unless `whole`. `spaces`: `name_spaces`."""
     before, after = change.before or {}, change.after or {}
     for name in {**before, **after}:
         old, new = before.get(name), after.get(name)
         is_usual = change.before is None and (not new or _USUAL.get(name) == new)
         if old != new and name not in _TECHNICAL and not is_usual:
-            line = make_line(change.kind, name, old, new)
+            if name == "space":
+                told = (_tell_space(state, spaces) for state in (change.before, change.after))
+                line = Line(str(Space._meta.verbose_name), *told)
+            else:
+                line = make_line(change.kind, name, old, new)
             yield line if whole else Line(line.label, *_cut(line.before, line.after))
+
+
+def _tell_space(state: Mapping[str, Any] | None, spaces: Mapping[str, str]) -> str:
+    if state is None:
+        return ""
+    return spaces.get(state["space"], _("(deleted)")) if state.get("space") else _("everywhere")
 
 
 def make_line(kind: str, name: str, before: Any, after: Any) -> Line:
@@ -306,8 +328,8 @@ class ChangeAdmin(ReadOnlyAdmin):
     change_list_template = "panel/changes/list.html"
     list_before_template = "panel/changes/source.html"
     list_display = ("created_at", "action", "kind", "user")
-    list_select_related = ("user", "actor", "message")
-    list_filter = ("action", "kind", "origin", "created_at", SourceFilter)
+    list_select_related = ("user", "actor", "message", "space")
+    list_filter = ("action", "kind", "origin", SpaceFilter, "created_at", SourceFilter)
     search_fields = ("before", "after", "object_id", "operation")  # in their own way: `get_search_results`
     search_help_text = gettext_lazy("Search the newest 10,000 changes, or an ID")
     actions = ("undo_selected",)
@@ -328,7 +350,7 @@ class ChangeAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("changed item"))
     def thing(self, change: Change) -> SafeString:
-        entry = read_entry(change)
+        entry = read_entry(change, {})
         if not entry.link:
             return format_html('<span class="muted">{}</span>', _("(deleted)"))
         return format_html('<a href="{}" dir="auto">{}</a>', entry.link, entry.name or change.get_kind_display())
@@ -353,7 +375,8 @@ class ChangeAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("differences"))
     def differences(self, change: Change) -> str:
         """What was before and is after, for each field that changed; nothing once the object was deleted."""
-        return render_to_string("panel/changes/lines.html", {"lines": list(list_lines(change, whole=True))})
+        lines = list(list_lines(change, name_spaces([change]), whole=True))
+        return render_to_string("panel/changes/lines.html", {"lines": lines})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         shows_owner = sees_everybody(request)

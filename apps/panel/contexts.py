@@ -21,12 +21,14 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
+from apps.accounts.spaces import get_space
 from apps.core.errors import JiyiError
 from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, append_entry, create_context, delete_context
 from apps.memory.models import ContextEntry, SharedContext
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast
 from apps.panel.refusals import list_reasons
+from apps.panel.spaces import SpaceField, SpaceFilter, list_choices
 
 START_CHARACTERS = 240
 
@@ -62,11 +64,11 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         gettext_lazy("Create one"),
     )
     list_display = ("title", "user", "session", "created_at", "updated_at")
-    list_select_related = ("user",)
-    list_filter = ("created_at",)
+    list_select_related = ("user", "space")
+    list_filter = (SpaceFilter, "created_at")
     search_fields = ("title", "content", "user__username")
     autocomplete_fields = ("user",)
-    fields = ("user", "title", "content")
+    fields = ("user", "space", "title", "content")
 
     def get_urls(self) -> list[Any]:
         add = self.admin_site.admin_view(require_POST(self.add_entry))
@@ -83,6 +85,15 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
+        has_spaces = list_choices(cast(User, request.user)).exists()
+        return tuple(name for name in super().get_fields(request, obj) if has_spaces or name != "space")
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "space":
+            kwargs |= {"form_class": SpaceField, "queryset": list_choices(cast(User, request.user))}
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def describe_cards(self, request: HttpRequest, rows: Sequence[SharedContext]) -> list[dict[str, Any]]:
         """How each begins, how many entries it has, and how much of its room is taken."""
@@ -149,7 +160,8 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         self, request: HttpRequest, obj: SharedContext, form: ModelForm[SharedContext], change: bool
     ) -> None:
         owner = obj.user if sees_everybody(request) else cast(User, request.user)
-        made = create_context(user=owner, title=obj.title, content=obj.content, now=timezone.now())
+        there = owner.within(get_space(owner, obj.space_id).pk if obj.space_id else None)
+        made = create_context(user=there, title=obj.title, content=obj.content, now=timezone.now())
         obj.id, obj.user = made.id, made.user
         obj._state.adding = False
 

@@ -18,12 +18,14 @@ from django.db.models import Case, Count, F, FloatField, IntegerField, OuterRef,
 from django.db.models.functions import Coalesce, Left
 from django.forms import ModelForm
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.shortcuts import redirect
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST
 from unfold.views import ChangeList
 
 from apps.accounts.selectors import get_settings
@@ -31,13 +33,16 @@ from apps.chat.models import Turn
 from apps.conversations.export import ExportFormat, answer_export
 from apps.conversations.models import Message, Session
 from apps.conversations.sessions import delete_session, delete_sessions, get_shown_status, rename_session
-from apps.core.errors import ModelUnavailable
+from apps.core.errors import JiyiError, ModelUnavailable
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
+from apps.memory.spaces import move_session
 from apps.memory.vectors.queries import search_conversations
 from apps.memory.working import find_working_memory
 from apps.panel.owned import OwnedAdmin, PartAdmin, choose_owner, sees_everybody
 from apps.panel.pages import PanelPage, ReadingPage
-from apps.panel.templatetags.panel import chip, emotion_chip, link_conversation
+from apps.panel.refusals import list_reasons
+from apps.panel.spaces import SpaceFilter, list_choices, read_place
+from apps.panel.templatetags.panel import chip, emotion_chip, link_conversation, space_chip
 from apps.panel.texts import read_id
 from apps.panel.words import show_value
 from apps.summaries.models import SessionSummary
@@ -162,9 +167,9 @@ class SessionDownload(PanelPage):
 class SessionAdmin(ReadingPage, OwnedAdmin):
     """Sessions can be read, renamed and deleted."""
 
-    list_display = ("shown_title", "user", "message_count", "last_active_at", "created_at", "kind")
-    list_select_related = ("user",)
-    list_filter = ("temporary", "created_at")
+    list_display = ("shown_title", "user", "shown_space", "message_count", "last_active_at", "created_at", "kind")
+    list_select_related = ("user", "space")
+    list_filter = (SpaceFilter, "temporary", "created_at")
     search_fields = ("title", "id", "user__username")
     search_help_text = gettext_lazy("Search titles")
     list_before_template = "panel/conversations/before.html"
@@ -176,6 +181,10 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
     class Media:
         css = {"all": ["panel/conversations.css"]}
 
+    def get_urls(self) -> list[Any]:
+        move = self.admin_site.admin_view(require_POST(self.move))
+        return [path("<uuid:session_id>/move/", move, name="conversations_session_move"), *super().get_urls()]
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         rows: QuerySet[Session] = super().get_queryset(request)
         counts = Message.objects.filter(session=OuterRef("pk")).order_by().values("session").annotate(n=Count("pk"))
@@ -186,15 +195,37 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
 
     def find(self, request: HttpRequest, key: UUID) -> Session | None:
         rows: QuerySet[Session] = super().get_queryset(request)
-        return rows.select_related("user").filter(pk=key).first()
+        return rows.select_related("user", "space").filter(pk=key).first()
 
     def show(self, request: HttpRequest, row: Session) -> tuple[str, dict[str, Any]]:
         needed = {
             "title": row.title or _("Untitled conversation"),
             "session": row,
+            "spaces": list_choices(row.user).exclude(sessions=row),
             "talk": read_talk(row, page=request.GET.get("page"), at=request.GET.get("at"), now=timezone.now()),
         }
         return "panel/conversations/session.html", needed
+
+    def move(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        """POST ``space``: move a conversation with what was learned in it alone (P4)."""
+        session = self.find(request, session_id)
+        if session is None:
+            raise Http404(_("This session does not exist."))
+        there = redirect("admin:conversations_session_change", session_id)
+        try:
+            moved = move_session(
+                user=session.user, session_id=session_id, space_id=read_place(request.POST), now=timezone.now()
+            )
+        except JiyiError as error:
+            messages.error(request, list_reasons(error))
+            return there
+        text = ngettext(
+            "The conversation was moved, with %(count)s memory.",
+            "The conversation was moved, with %(count)s memories.",
+            moved.moved,
+        )
+        messages.success(request, text % {"count": moved.moved})
+        return there
 
     def save_model(self, request: HttpRequest, obj: Session, form: ModelForm[Session], change: bool) -> None:
         rename_session(user=obj.user, session_id=obj.id, title=obj.title)
@@ -226,6 +257,10 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         if not session.title:
             return format_html('<span class="muted">{}</span>', _("Untitled conversation"))
         return format_html('<span dir="auto">{}</span>', session.title)
+
+    @admin.display(description=gettext_lazy("space"))
+    def shown_space(self, session: Session) -> SafeString | str:
+        return space_chip(session.space)
 
     @admin.display(description=gettext_lazy("messages"))
     def message_count(self, session: Session) -> int:

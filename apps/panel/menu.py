@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from apps.accounts.models import ApiToken, EndUser, LoginAttempt, User
+from apps.accounts.models import ApiToken, EndUser, LoginAttempt, Space, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
 from apps.doors.models import ConnectedApp
@@ -90,6 +90,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "forum",
             (
                 make_table(Session, "forum"),
+                make_table(Space, "workspaces"),
                 make_table(Message, "chat"),
                 make_table(Turn, "sync_alt"),
                 make_table(SessionSummary, "summarize"),

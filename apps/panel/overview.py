@@ -27,7 +27,7 @@ from apps.core.text.sentences import cut_at_sentence
 from apps.core.words import find_emotion, word
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.panel import figures
-from apps.panel.changes import name_author, quote_cause, read_entry
+from apps.panel.changes import name_author, name_spaces, quote_cause, read_entry
 from apps.panel.figures import ATOMIC, LONG_TERM, PERIODS, SHOWN_CHARACTERS, Chart, Scope, Texts
 from apps.panel.jobs import LABELS, explain_error, summarize_backlog
 from apps.panel.links import link_list, link_memory, link_page
@@ -291,7 +291,7 @@ class Changed:
 
 
 def list_changed(scope: Scope) -> list[Changed]:
-    """The last changes of what was there before. Two queries."""
+    """The last changes of what was there before. Two queries, and one for the names of spaces."""
     newest = scope.rows(Change).order_by("-id").values("pk")[:SEARCHED_CHANGES]
     changes = Change.objects.filter(pk__in=newest).exclude(action__in=_NEITHER).order_by("-id")
     by_operation: dict[UUID, Change] = {}
@@ -303,7 +303,8 @@ def list_changed(scope: Scope) -> list[Changed]:
     successors = {str((change.after or {}).get("superseded_by")) for change in shown} - {"None"}
     made = Change.objects.filter(operation__in=[change.operation for change in shown], object_id__in=successors)
     taken = {str(key): after for key, after in made.values_list("object_id", "after") if after} if successors else {}
-    return [_describe(change, taken) for change in shown]
+    spaces = name_spaces(shown)
+    return [_describe(change, taken, spaces) for change in shown]
 
 
 def _rank(change: Change) -> int:
@@ -312,13 +313,13 @@ def _rank(change: Change) -> int:
     return order.index(Change.Action(change.action)) if change.action in order else len(order)
 
 
-def _describe(change: Change, taken: Mapping[str, Mapping[str, Any]]) -> Changed:
-    entry = read_entry(change)
+def _describe(change: Change, taken: Mapping[str, Mapping[str, Any]], spaces: Mapping[str, str]) -> Changed:
+    entry = read_entry(change, spaces)
     old, new = change.before or {}, change.after or {}
     label, before, after = "", "", ""
     if change.action == Change.Action.SUPERSEDE:
         before, after = _read_text(old), _read_text(taken.get(str(new.get("superseded_by")), {}))
-    elif old and new and change.action in (Change.Action.EDIT, Change.Action.MERGE):
+    elif old and new and change.action in (Change.Action.EDIT, Change.Action.MERGE, Change.Action.MOVE):
         before, after = _read_text(old), _read_text(new)
         if before == after:  # then another field was changed
             label, before, after = (

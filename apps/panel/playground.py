@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services.people import update_settings
+from apps.accounts.spaces import list_spaces, look_from
 from apps.accounts.types import PREFIX, MemorySettings, read_setting_problems
 from apps.chat.context.read import TurnInput
 from apps.chat.context.types import LAYER_NAMES, Context
@@ -412,6 +413,7 @@ class PlaygroundPage(PanelPage):
         return self.render(
             request,
             controls=list_controls(own, own),
+            spaces=list_spaces(self.owner),
             sessions=list_sessions(self.owner).only("id", "title", "last_active_at")[:MOST_SESSIONS],
             people=people,
             max_message=MAX_MESSAGE,
@@ -441,10 +443,13 @@ class TryPage(PlaygroundPage):
         now, session = timezone.now(), given.get("session")
         try:
             topic = clean_text(given.get("topic", ""))[:200]
-            stage = set_stage(user=owner, session_id=read_uuid(session) if session else None, topic=topic, now=now)
+            # A conversation looks from where it is.
+            named = given.get("space", "")
+            seen = owner if session else look_from(owner, named) if named else owner.within(None)
+            stage = set_stage(user=seen, session_id=read_uuid(session) if session else None, topic=topic, now=now)
         except NotFound as error:
             raise Http404(error.message) from error
-        tries, without = try_settings(owner, message, stage, [own] if tried == own else [own, tried], now)
+        tries, without = try_settings(stage.user, message, stage, [own] if tried == own else [own, tried], now)
         columns, last = show_columns(tries), tries[-1]
         long_term = last.explanation.long_term
         shown = {part.component.name for column in columns for row in column["atomic"] for part in row.parts}
@@ -453,6 +458,7 @@ class TryPage(PlaygroundPage):
             columns=columns,
             last=last,
             stage=stage,
+            place=list_spaces(owner).filter(pk=stage.user.sight.space).first() if stage.user.sight.space else None,
             uses_memory=bool(stage.recalls and stage.strategy and stage.strategy.use_memory),
             words=_explain_words(message, limit=tried.max_keywords),
             times=list(find_times(message, said_at=now, zone=own.zone, of_past=True)),

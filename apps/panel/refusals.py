@@ -49,6 +49,11 @@ _REASONS = (
     gettext_noop("Choose at least one model."),
     gettext_noop("Stored embeddings are of a model of this server. Choose another embedding model first."),
     gettext_noop("The old embeddings are still being deleted. Try again in a few minutes."),
+    gettext_noop("These two are in different spaces. Move one of them first."),
+    gettext_noop("This space does not exist."),
+    gettext_noop("There is no space of this name."),
+    gettext_noop("Another space already has this name."),
+    gettext_noop("Name another space."),
     gettext_noop("The last superuser cannot be deactivated or deleted."),
 )
 

@@ -18,6 +18,7 @@ from apps.conversations.models import Message, Role
 from apps.core.text.citations import find_citation_spans
 from apps.panel.owned import OwnedAdmin
 from apps.panel.pages import CardList
+from apps.panel.spaces import SessionSpaceFilter
 from apps.panel.templatetags.panel import link_conversation
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import delete_session_summary, update_session_summary
@@ -40,8 +41,8 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
     )
     change_form_after_template = "panel/summaries/conversation.html"
     list_display = ("title", "user", "created_at", "updated_at")
-    list_select_related = ("user", "session")
-    list_filter = ("edited", "created_at")
+    list_select_related = ("user", "session__space")
+    list_filter = (SessionSpaceFilter, "edited", "created_at")
     search_fields = ("title", "snippet")
     search_help_text = _("Search summaries")
     fields = ("title", "snippet", "user", "conversation", "edited", "created_at", "updated_at")

@@ -370,7 +370,7 @@ class TurnAdmin(ReadingPage, PartAdmin):
     def find(self, request: HttpRequest, key: UUID) -> Turn | None:
         """A turn is found by either of its messages; one of somebody else's is none."""
         rows: QuerySet[Turn] = super().get_queryset(request)
-        rows = rows.select_related("user_message", "assistant_message", "session", "user")
+        rows = rows.select_related("user_message", "assistant_message", "session__space", "user")
         return rows.filter(Q(pk=key) | Q(user_message_id=key)).first()
 
     def show(self, request: HttpRequest, row: Turn) -> tuple[str, dict[str, Any]]:

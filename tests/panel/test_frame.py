@@ -59,6 +59,7 @@ ENTRIES = {
 }  # fmt: skip
 # Pages that the menu has no item for, and the item whose page leads to them.
 BELONGING = {
+    "accounts_space_changelist": "conversations_session_changelist",
     "conversations_message_changelist": "conversations_session_changelist",
     "chat_turn_changelist": "conversations_session_changelist",
     "summaries_sessionsummary_changelist": "conversations_session_changelist",

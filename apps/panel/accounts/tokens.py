@@ -41,7 +41,8 @@ from apps.panel.links import link_page
 from apps.panel.owned import ReadOnlyAdmin, choose_owner, has_more_privileges
 from apps.panel.pages import show_page
 from apps.panel.refusals import add_refusal
-from apps.panel.templatetags.panel import age, chip
+from apps.panel.spaces import SpaceField, list_choices
+from apps.panel.templatetags.panel import age, chip, space_chip
 
 # Whom the examples of a service name.
 END_USER = "mei"
@@ -143,8 +144,13 @@ class TokenForm(forms.Form):
         widget=forms.PasswordInput(attrs={"class": "token-entry", "autocomplete": "off"}),
     )
 
-    def __init__(self, *args: Any, may_make_services: bool, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, owner: User, may_make_services: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if spaces := list_choices(owner):
+            help_text = _("With a space, it sees what is there and what is everywhere, and changes only what is there.")
+            entry = forms.Select(attrs={"class": "token-entry"})
+            self.fields["space"] = SpaceField(spaces, help_text=help_text, widget=entry)
+            self.order_fields(["name", "kind", "scope", "space"])
         if not may_make_services:
             del self.fields["kind"], self.fields["jwt_secret"]
 
@@ -162,6 +168,7 @@ class TokenForm(forms.Form):
                 is_service=is_service,
                 scopes=[given["scope"]],
                 throttle=given["throttle"],
+                space=given.get("space"),
                 jwt_secret=given["jwt_secret"] if is_service else "",
             )
         except InvalidInput as error:
@@ -174,12 +181,13 @@ class TokenForm(forms.Form):
 class ApiTokenAdmin(ReadOnlyAdmin):
     """Everybody makes and revokes their own; staff see all, revoke all, and make them for others with permission."""
 
-    list_display = ("shown_name", "user", "kind", "shown_scopes", "used", "state", "made", "revoke")
-    list_select_related = ("user",)
+    list_display = ("shown_name", "user", "kind", "shown_space", "shown_scopes", "used", "state", "made", "revoke")
+    list_select_related = ("user", "space")
     list_filter = ("is_service",)
     search_fields = ("name", "user__username")
     fields = readonly_fields = (
-        "shown_name", "user", "kind", "shown_scopes", "throttled", "verifies", "shown_key", "made", "used", "state",
+        "shown_name", "user", "kind", "shown_space", "shown_scopes", "throttled", "verifies", "shown_key",
+        "made", "used", "state",
     )  # fmt: skip
     ordering = ("-created",)
     delete_confirmation_template = "panel/accounts/revoke.html"
@@ -196,6 +204,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def kind(self, token: ApiToken) -> SafeString:
         tone, word = ("violet", _("service token")) if token.is_service else ("grey", _("personal token"))
         return chip(word, tone)
+
+    @admin.display(description=gettext_lazy("space"))
+    def shown_space(self, token: ApiToken) -> SafeString | str:
+        return space_chip(token.space) or "–"
 
     @admin.display(description=gettext_lazy("scopes"))
     def shown_scopes(self, token: ApiToken) -> SafeString:
@@ -250,7 +262,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         owner = self._find_owner(request)
         services = may_make_service_tokens(request, owner)
         initial = {"kind": "service"} if request.GET.get("kind") == "service" else {}
-        form = TokenForm(request.POST or None, may_make_services=services, initial=initial)
+        form = TokenForm(request.POST or None, owner=owner, may_make_services=services, initial=initial)
         context: dict[str, Any] = {
             "title": _("Create token"),
             "opts": self.opts,

@@ -23,7 +23,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from apps.core.errors import JiyiError, Outdated
+from apps.accounts.spaces import get_space
+from apps.core.errors import Conflict, JiyiError, Outdated
 from apps.memory.changes.records import collect_operations
 from apps.memory.changes.undo import undo_operation
 from apps.memory.deletion import delete_memories, list_copies
@@ -38,6 +39,7 @@ from apps.memory.lifecycle import (
     update_memory,
 )
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
+from apps.memory.spaces import move_memories
 from apps.memory.vectors.queries import embed_query
 from apps.panel.editors import EDITORS, Editor, OwnerField
 from apps.panel.memories.kinds import ATOMIC, CHANGEABLE, LONG_TERM, MemoryKind
@@ -58,6 +60,7 @@ from apps.panel.pages import UNPROCESSABLE, is_partial, show_page, with_toast
 from apps.panel.refusals import add_refusal, translate_reason
 from apps.panel.review.waiting import Kind, load_items
 from apps.panel.sources import link_sources
+from apps.panel.spaces import SpaceField, list_choices, read_place
 from apps.panel.texts import NotJson, read_id, read_number, read_value, write_value
 from apps.panel.words import show_value
 
@@ -74,6 +77,7 @@ _DONE = {
     "removed": gettext_lazy("The item was removed."),
     "muted": gettext_lazy("The memory was muted."),
     "unmuted": gettext_lazy("The memory was unmuted."),
+    "moved": gettext_lazy("The memory was moved."),
 }
 
 MAX_PAGE = 500
@@ -97,6 +101,7 @@ class MemoryAdmin(OwnedAdmin):
             "restore": self._restore,
             "undo": self._undo,
             "mute": self._mute,
+            "move": self._move,
             "remove": self._remove_item,
         }
         parts: dict[str, Any] = {
@@ -130,7 +135,7 @@ class MemoryAdmin(OwnedAdmin):
 
     def find(self, request: HttpRequest, memory_id: UUID | None) -> Any:
         """Return a memory that who asks may see, else 404."""
-        memory = self.get_queryset(request).select_related("user").filter(pk=memory_id).first()
+        memory = self.get_queryset(request).select_related("user", "space").filter(pk=memory_id).first()
         if memory is None:
             raise Http404(_("This memory does not exist."))
         return memory
@@ -192,17 +197,22 @@ class MemoryAdmin(OwnedAdmin):
     ) -> HttpResponse:
         """GET: the editor of a new memory. POST: its row, or the list when the editor had a page to itself."""
         form = self.editor(request.POST if request.method == "POST" else None)
+        query = read_list(request)
+        owner: Any = (sees_everybody(request) and find_owner(query)) or request.user
         if sees_everybody(request):
-            owner = find_owner(read_list(request)) or request.user
             form.fields["owner"] = OwnerField()
             form.fields["owner"].initial = owner.get_username()
             form.order_fields(["owner"])
+        if spaces := list_choices(owner):
+            form.fields["space"] = SpaceField(spaces, initial=read_id(query.space))
         if form.is_bound and form.is_valid():
-            values = {name: value for name, value in form.cleaned_data.items() if name not in ("version", "owner")}
-            owner = form.cleaned_data.get("owner", request.user)
+            beside = ("version", "owner", "space")
+            values = {name: value for name, value in form.cleaned_data.items() if name not in beside}
+            owner, space = form.cleaned_data.get("owner", request.user), form.cleaned_data.get("space")
             try:
+                there = owner.within(get_space(owner, space.pk).pk if space else None)
                 with collect_operations() as operations:
-                    memory, outcome = self.kind.create(user=owner, now=timezone.now(), **values)
+                    memory, outcome = self.kind.create(user=there, now=timezone.now(), **values)
             except JiyiError as error:
                 add_refusal(form, error)
             else:
@@ -273,6 +283,7 @@ class MemoryAdmin(OwnedAdmin):
             "is_pending": memory.status == Status.PENDING,
             "is_active": memory.status == Status.ACTIVE,
             "waiting": self._load_waiting(memory),
+            "spaces": list_choices(memory.user).exclude(pk=memory.space_id) if is_changeable else (),
             "origin": load_origin(memory, self.kind),
             "uses": load_uses(memory, page=1, now=timezone.now()),
             "history": history,
@@ -354,6 +365,13 @@ class MemoryAdmin(OwnedAdmin):
         mute_memories(self.kind.memory, user=memory.user, ids=[memory.pk], muted=muted, now=now)
         return "muted" if muted else "unmuted"
 
+    def _move(self, given: Any, memory: Any, now: Any) -> str:
+        """Move a memory to a space, or to everywhere (P4)."""
+        moved = move_memories(user=memory.user, ids=[memory.pk], space_id=read_place(given), now=now)
+        if moved.taken:
+            raise Conflict(self.kind.memory.taken)
+        return "moved"
+
     def _remove_item(self, given: Any, memory: Any, now: Any) -> str:
         """Take one item, named by its place and its text, out of a list."""
         index = read_number(given.get("index"))
@@ -413,8 +431,8 @@ class MemoryAdmin(OwnedAdmin):
         memory = self.find(request, memory_id)
         if memory.status != Status.ACTIVE:
             raise PermissionDenied
-        # Another active memory of the same person, whoever asks.
-        others = self.kind.memory.active(memory.user).exclude(pk=memory.pk)
+        # Another active memory of the same person in the same space, whoever asks.
+        others = self.kind.memory.held(memory.user.within(memory.space_id)).exclude(pk=memory.pk)
         if chosen := request.POST.get("with", ""):
             other = others.select_related("user").filter(pk=read_id(chosen)).first()
             if other is None:
@@ -433,9 +451,11 @@ class MemoryAdmin(OwnedAdmin):
         """What retrieval finds near to the memory itself; that counts as no use (L4)."""
         text = self.kind.tell(memory)[:QUERY_CHARACTERS]
         embedding = embed_query(text)
-        scored = self.kind.suggest(text, user=memory.user, limit=FOUND, query_embedding=embedding)
+        there = memory.user.within(memory.space_id)
+        scored = self.kind.suggest(text, user=there, limit=FOUND, query_embedding=embedding)
         ids = [item.candidate.id for item in scored if item.candidate.id != memory.pk]
-        return read_rows(self.kind, ids, ListQuery())
+        rows = read_rows(self.kind, ids, ListQuery())
+        return [row for row in rows if row.memory.space_id == memory.space_id]
 
     def _merge_with(self, request: HttpRequest, memory: Any, other: Any) -> HttpResponse:
         problem, is_long_term = "", self.kind is LONG_TERM

@@ -56,7 +56,8 @@ class MemoryKind:
 
 
 def _supersede_long_term(*, user: User, memory: LongTermMemory, text: Any, now: datetime) -> LongTermMemory:
-    successor, action = create_memory(user=user, category=memory.category, key=memory.key, value=text, now=now)
+    there = user.within(memory.space_id)
+    successor, action = create_memory(user=there, category=memory.category, key=memory.key, value=text, now=now)
     return memory if action is Action.REFRESHED else successor
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.admin import AdminSite
@@ -30,13 +30,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from apps.accounts.models import User
+from apps.accounts.models import Space, User
+from apps.accounts.spaces import get_colour, list_spaces
 from apps.core.errors import JiyiError
 from apps.memory.changes.records import collect_operations
 from apps.memory.deletion import delete_all_memories, delete_memories, list_copies
 from apps.memory.judge.review import accept_memory, reject_memory
 from apps.memory.lifecycle import mute_memories, set_category
 from apps.memory.models import Category, Change, Status
+from apps.memory.spaces import move_memories
 from apps.panel.memories.kinds import BOTH, CHANGEABLE, LONG_TERM, MemoryKind, list_choices, list_sorts
 from apps.panel.memories.query import (
     AGES,
@@ -54,6 +56,7 @@ from apps.panel.memories.rows import Part, Row, count_choices, read_first, read_
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import UNPROCESSABLE, is_partial, show_page, with_toast
 from apps.panel.refusals import translate_reason
+from apps.panel.spaces import EVERYWHERE
 from apps.panel.texts import read_id, read_number
 from apps.panel.transfer import download_memories
 
@@ -76,7 +79,7 @@ MAX_UNDOABLE = 2_000
 # For how many memories copies are looked for: each value is compared with every text there is.
 COPIES_OF = 50
 
-ACTIONS = ("category", "accept", "reject", "mute", "unmute", "delete", "export")
+ACTIONS = ("category", "move", "accept", "reject", "mute", "unmute", "delete", "export")
 
 
 def include_memories(site: AdminSite) -> URLResolver:
@@ -140,13 +143,16 @@ def list_view(request: HttpRequest) -> HttpResponse:
     total = sum(sum_choices(own, query).values()) if query.counts_everything else None
     page = read_page(_narrow(request, query), query, total=total)
     owner = find_owner(query)
+    # Of everybody's, staff would be offered names without end.
+    spaces = list(list_spaces(owner or cast(User, request.user)))
     plain = asdict(ListQuery())
     context = {
         **row_context(request, query),
         "page": page,
         "cursor": cursor,
-        "groups": [list_kinds(query, counts), *list_groups(query, own)],
-        "active": list_active(query, owner),
+        "groups": [list_kinds(query, counts), *list_groups(query, own, spaces)],
+        "active": list_active(query, owner, spaces),
+        "spaces": [space for space in spaces if not space.archived],
         "orders": list_orders(query),
         "links": [
             {"number": number, "url": query.encode(page=number) if number else "", "on": number == page.number}
@@ -223,7 +229,7 @@ def list_kinds(query: ListQuery, counts: list[dict[str, Any]]) -> dict[str, Any]
     return {"title": _("Kind"), "name": "kind", "choices": choices}
 
 
-def list_groups(query: ListQuery, counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def list_groups(query: ListQuery, counts: list[dict[str, Any]], spaces: Sequence[Space]) -> list[dict[str, Any]]:
     """Return the other chips to filter by, in groups; with counts where these are those of the list."""
     titles = {"status": _("Status"), "category": _("Category"), "source": _("Source")}
     groups = []
@@ -247,6 +253,14 @@ def list_groups(query: ListQuery, counts: list[dict[str, Any]]) -> list[dict[str
     muted = _make_chip(_("muted"), "muted", query.encode(muted="" if is_muted else "yes"), on=is_muted)
     groups.append({"title": _("Added"), "name": "days", "choices": ages})
     groups.append({"title": _("Recall"), "name": "muted", "choices": [muted]})
+    if spaces:
+        places = [(EVERYWHERE, _("everywhere"), EVERYWHERE)]
+        places += [(str(space.pk), space.name, f"space space--{get_colour(space)}") for space in spaces]
+        choices = [
+            _make_chip(label, name, query.encode(space="" if query.space == value else value), on=query.space == value)
+            for value, label, name in places
+        ]
+        groups.append({"title": _("Space"), "name": "space", "choices": choices})
     return groups
 
 
@@ -258,7 +272,7 @@ def list_ages() -> dict[str, str]:
     return dict(zip(AGES, (_("last 24 hours"), _("last 7 days"), _("last 30 days"), _("last 12 months")), strict=True))
 
 
-def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
+def list_active(query: ListQuery, owner: User | None, spaces: Sequence[Space]) -> list[dict[str, str]]:
     """Return what narrows the list now, each with the address of the list without it."""
     labels = {name: dict(choices.choices) for name, choices in CHOICES.items()} | {"days": list_ages()}
     found = {"q": f"“{query.q}”", "tag": f"#{query.tag}"}
@@ -266,6 +280,8 @@ def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
     found["muted"] = _("muted") if query.muted == "yes" else _("not muted")
     if query.status not in (Status.ACTIVE, ALL):
         found["status"] = str(labels["status"][query.status])
+    names = {EVERYWHERE: _("everywhere"), **{str(space.pk): space.name for space in spaces}}
+    found["space"] = names.get(query.space, _("another space"))
     found["user"] = owner.get_username() if owner else _("unknown user")
     plain = ListQuery()
     return [
@@ -322,7 +338,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """An action on a selection of a list, as a form asks for it. ``value``: the category to set."""
+    """An action on a selection of a list, as a form asks for it. ``value``: the category to set.
+
+    ``space``: the one to move to; None: everywhere.
+    """
 
     request: HttpRequest
     query: ListQuery
@@ -330,6 +349,7 @@ class Bulk:
     action: str
     value: str
     copies: bool
+    space: Space | None = None
 
     def pick(self, kind: MemoryKind) -> QuerySet[Any]:
         return self.selection.pick(list_owned(self.request, kind), self.query, kind, now=timezone.now())
@@ -342,6 +362,9 @@ class Bulk:
         if self.action == "category":
             changeable = memories.filter(status__in=CHANGEABLE)
             return changeable.exclude(category=self.value) if kind is LONG_TERM else memories.none()
+        if self.action == "move":
+            there = memories.filter(user=self.space.user_id) if self.space else memories
+            return there.exclude(space=self.space)
         if self.action in ("mute", "unmute"):
             return memories.filter(status__in=CHANGEABLE, muted=self.action == "unmute")
         return memories
@@ -383,6 +406,10 @@ class Bulk:
             progress.done += delete_memories(kind.memory, user=user, ids=ids, copies=self.copies, now=now).deleted
         elif self.action == "category":
             progress.done += set_category(user=user, ids=ids, category=self.value, now=now)
+        elif self.action == "move":
+            moved = move_memories(user=user, ids=ids, space_id=getattr(self.space, "pk", None), now=now)
+            progress.done += moved.moved
+            progress.failed += len(moved.taken)
         elif self.action in ("mute", "unmute"):
             muted = self.action == "mute"
             progress.done += mute_memories(kind.memory, user=user, ids=ids, muted=muted, now=now)
@@ -399,13 +426,19 @@ class Bulk:
 
 def bulk_view(request: HttpRequest) -> HttpResponseBase:
     """Do ``action`` with the selection; a deletion asks first. Long ones answer with how far they are and go on."""
-    query, action, value = read_list(request), request.POST.get("action", ""), request.POST.get("value", "")
+    query, action, space = read_list(request), request.POST.get("action", ""), None
+    value = request.POST.get("space" if action == "move" else "value", "")
     if action not in ACTIONS or (action == "category" and (LONG_TERM not in query.kinds or value not in Category)):
         return HttpResponseBadRequest(_("Choose an action."))
+    if action == "move" and value != EVERYWHERE:
+        seen = Space.objects.all() if sees_everybody(request) else Space.objects.filter(user=request.user.pk)
+        space = seen.filter(pk__in=[read_id(value)]).first()
+        if space is None:
+            return HttpResponseBadRequest(_("This space does not exist."))
     now = timezone.now()
     there = [(kind, list_owned(request, kind)) for kind in query.kinds]
     selection = read_selection(request, now=now).settle(there, query, now=now)
-    bulk = Bulk(request, query, selection, action, value, copies=request.POST.get("copies") == "yes")
+    bulk = Bulk(request, query, selection, action, value, copies=request.POST.get("copies") == "yes", space=space)
     if action == "export":
         return download_memories([bulk.pick(kind) for kind in query.kinds])
     if action == "delete" and request.POST.get("confirmed") != "yes":
@@ -454,6 +487,7 @@ def _tell_end(action: str, progress: Progress) -> HttpResponse:
         "category": ngettext(
             "Category changed for %(count)s memory.", "Category changed for %(count)s memories.", progress.done
         ),
+        "move": ngettext("%(count)s memory was moved.", "%(count)s memories were moved.", progress.done),
         "mute": ngettext("%(count)s memory was muted.", "%(count)s memories were muted.", progress.done),
         "unmute": ngettext("%(count)s memory was unmuted.", "%(count)s memories were unmuted.", progress.done),
         "accept": ngettext("%(count)s memory was accepted.", "%(count)s memories were accepted.", progress.done),
@@ -462,7 +496,14 @@ def _tell_end(action: str, progress: Progress) -> HttpResponse:
     text = texts[action] % {"count": progress.done}
     if not progress.done and action in ("accept", "reject"):
         text = _("None of these memories is waiting for review.")
-    if progress.failed:
+    if action == "move" and progress.failed:
+        stays = ngettext(
+            "%(count)s stays where it is: the same is there already.",
+            "%(count)s stay where they are: the same is there already.",
+            progress.failed,
+        )
+        text += " " + stays % {"count": progress.failed}
+    elif progress.failed:
         text += " " + _("Failed: %(count)s (%(reason)s)") % {
             "count": progress.failed,
             "reason": translate_reason(progress.reason),
@@ -473,7 +514,7 @@ def _tell_end(action: str, progress: Progress) -> HttpResponse:
         text,
         operations=progress.operations if is_undoable else [],
         together=is_undoable,
-        is_error=bool(progress.failed),
+        is_error=bool(progress.failed) and action != "move",
         reload=True,
         close=True,
     )

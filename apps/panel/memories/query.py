@@ -17,6 +17,7 @@ from django.utils.dateparse import parse_datetime
 from apps.core.text.clean import clean_text
 from apps.memory.models import AtomicSource, Category, Source, Status
 from apps.panel.memories.kinds import BOTH, KINDS, MemoryKind, list_choices, list_sorts
+from apps.panel.spaces import EVERYWHERE
 from apps.panel.texts import read_id, read_number
 
 ALL = "all"
@@ -42,7 +43,7 @@ class ListQuery:
     """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` "yes" or "no".
 
     ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
-    ID of the person, for staff. ``kind``: a name of `KINDS`.
+    ID of the person, for staff. ``kind``: a name of `KINDS`. ``space``: the ID of one, or `EVERYWHERE` for none.
     """
 
     kind: str = ""
@@ -53,6 +54,7 @@ class ListQuery:
     tag: str = ""
     muted: str = ""
     days: str = ""
+    space: str = ""
     user: str = ""
     sort: str = "-created"
     page: int = 1
@@ -64,7 +66,7 @@ class ListQuery:
     @property
     def counts_everything(self) -> bool:
         """Whether the counts by choice are the counts of this list: nothing else narrows it."""
-        return not (self.q or self.tag or self.muted or self.days)
+        return not (self.q or self.tag or self.muted or self.days or self.space)
 
     def encode(self, **changes: Any) -> str:
         """Return the address of this list with changes, from its first page on, as a query string: "?…", or ""."""
@@ -93,6 +95,8 @@ def read_query(parameters: Mapping[str, str], *, staff: bool) -> ListQuery:
         found["muted"] = given["muted"]
     if given["days"] in AGES:
         found["days"] = given["days"]
+    if given["space"] == EVERYWHERE or read_id(given["space"]):
+        found["space"] = given["space"]
     if staff and read_number(given["user"]) is not None:
         found["user"] = given["user"]
     if given["sort"].removeprefix("-") in list_sorts(kinds):
@@ -125,6 +129,8 @@ def narrow(
             chosen = chosen.filter(**{name: wanted})
     if query.days:
         chosen = chosen.filter(**{f"{kind.memory.made_at}__gte": now - AGES[query.days]})
+    if query.space:
+        chosen = chosen.filter(space=None if query.space == EVERYWHERE else query.space)
     if query.muted:
         chosen = chosen.filter(muted=query.muted == "yes")
     if query.tag:

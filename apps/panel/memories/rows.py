@@ -171,7 +171,7 @@ def read_rows(kind: MemoryKind, ids: Sequence[UUID], query: ListQuery) -> list[R
     if not ids:
         return []
     text = "(%(expressions)s #>> '{}')" if kind is LONG_TERM else "%(expressions)s"
-    rows = kind.model.objects.select_related("user").defer(*kind.memory.derived, kind.text)
+    rows = kind.model.objects.select_related("user", "space").defer(*kind.memory.derived, kind.text)
     rows = rows.annotate(
         shown=Func(F(kind.text), template=f"left({text}, {SHOWN_CHARACTERS})", output_field=TextField()),
         length=Func(F(kind.text), template=f"length({text})", output_field=IntegerField()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import takewhile
@@ -22,7 +22,7 @@ from apps.core.text.clean import readable_text
 from apps.core.words import Component
 from apps.doors.models import PastImport
 from apps.memory.models import Change, Status
-from apps.panel.changes import Line, list_lines
+from apps.panel.changes import Line, list_lines, name_spaces
 from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
 from apps.panel.memories.query import ListQuery
 from apps.panel.memories.rows import Row, read_rows
@@ -269,11 +269,12 @@ class History:
 
 
 def load_history(memory: Any, kind: MemoryKind) -> History:
-    """Return the history of a memory: who, when, what. One query."""
+    """Return the history of a memory: who, when, what. One query, and one for the names of spaces."""
     changes = Change.objects.filter(user=memory.user_id, kind=kind.memory.change_kind, object_id=memory.pk)
     found = list(changes.select_related("actor").order_by("-id")[: MAX_STEPS + 1])
+    spaces = name_spaces(found)
     return History(
-        steps=[_make_step(change, memory, kind, is_latest=change is found[0]) for change in found[:MAX_STEPS]],
+        steps=[_make_step(change, memory, kind, spaces, is_latest=change is found[0]) for change in found[:MAX_STEPS]],
         is_more=len(found) > MAX_STEPS,
     )
 
@@ -288,10 +289,10 @@ def find_import(memory: Any, history: History) -> UUID | None:
     return PastImport.objects.filter(user=memory.user_id, operation=operation).values_list("pk", flat=True).first()
 
 
-def _make_step(change: Change, memory: Any, kind: MemoryKind, *, is_latest: bool) -> Step:
+def _make_step(change: Change, memory: Any, kind: MemoryKind, spaces: Mapping[str, str], *, is_latest: bool) -> Step:
     return Step(
         change=change,
-        lines=list(list_lines(change)),
+        lines=list(list_lines(change, spaces)),
         is_latest=is_latest,
         can_restore=memory.status in CHANGEABLE and bool(list_restorable(change, memory, kind)),
     )

@@ -122,6 +122,7 @@ class WaitingKind(ABC):
     model: ClassVar[type[Any]]
     derived: ClassVar[tuple[str, ...]] = ()
     made_at: ClassVar[str] = "created_at"
+    related: ClassVar[tuple[str, ...]] = ("user", "message")
 
     def list_pending(self, owner: User | None) -> QuerySet[Any]:
         """The pending rows, of everybody with None, without order and without what only search reads."""
@@ -145,6 +146,7 @@ class MemoryWaits(WaitingKind):
     """Memories of one kind."""
 
     memory: ClassVar[kinds.MemoryKind]
+    related = ("user", "message", "space")
 
     def accept(self, row: Any, edits: Mapping[str, Any], *, now: datetime) -> None:
         if edits:
@@ -221,6 +223,7 @@ class AtomicWaits(MemoryWaits):
                 Reason.BY_OWNER: _("It would end or change a memory that you wrote yourself."),
                 Reason.MANY_ENDS: _("One message would end many memories at once."),
                 Reason.SET_ASIDE: _set_aside(),
+                Reason.ELSEWHERE: _elsewhere(row),
                 Reason.UNCONFIRMED: _("Asked a second time, the model did not confirm that the memory ends."),
             }
             yield Item(
@@ -353,7 +356,7 @@ def load_items(waiting: Sequence[tuple[Kind, UUID]], *, owner: User | None) -> l
     items: dict[tuple[Kind, UUID], Item] = {}
     for name, kind in KINDS.items():
         if ids := [row_id for place, row_id in waiting if place is name]:
-            rows = list(kind.list_pending(owner).select_related("user", "message").filter(id__in=ids))
+            rows = list(kind.list_pending(owner).select_related(*kind.related).filter(id__in=ids))
             items |= {(name, item.row.id): item for item in kind.show(rows)}
     return [items[place] for place in waiting if place in items]
 
@@ -382,6 +385,11 @@ def _shorten(text: str) -> str:
 
 def _set_aside() -> str:
     return _("You set it aside for review.")
+
+
+def _elsewhere(row: AtomicMemory) -> str:
+    text = _("It was said in the space %(space)s and would end something that is known everywhere.")
+    return text % {"space": row.space.name} if row.space else _("It would end something that is known everywhere.")
 
 
 def _instruction() -> str:

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
+from apps.accounts.spaces import get_colour
 from apps.core.times import list_ends
 from apps.core.words import find_emotion, word
 from apps.memory.models import Status
@@ -104,6 +105,14 @@ def link_conversation(session: Any, message_id: Any = None) -> SafeString:
 def chip(words: Any, tone: str = "") -> SafeString:
     """Words as a chip; ``tone``: its colour."""
     return format_html('<span class="chip{}">{}</span>', f" chip--{tone}" if tone else "", words)
+
+
+@register.simple_tag
+def space_chip(space: Any) -> SafeString | str:
+    """The name of a space beside its colour; nothing for what is everywhere."""
+    if space is None:
+        return ""
+    return format_html('<span class="chip chip--space space--{}"><bdi>{}</bdi></span>', get_colour(space), space.name)
 
 
 @register.simple_tag
