@@ -47,7 +47,7 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
             "reviewUrl": reverse("admin:review"),
             "inspectorUrl": reverse("admin:chat_turn_change", args=[uuid.UUID(int=0)]),
             "spaceMemoriesUrl": f"{reverse('admin:memories_changelist')}?space={uuid.UUID(int=0)}",
-            "spaceDeletionUrl": f"{reverse('admin:index')}accounts/space/{uuid.UUID(int=0)}/delete/",
+            "spaceDeletionUrl": reverse("admin:accounts_space_delete", args=[uuid.UUID(int=0)]),
             # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
             "models": [asdict(choice) for choice in models],
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),

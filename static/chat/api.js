@@ -12,6 +12,7 @@ const CODES = {
   too_large: gettext("This is too long."),
   throttled: gettext("Too many requests. Try again later."),
   internal_error: gettext("Something went wrong on the server."),
+  unavailable: gettext("The server is not ready at the moment. Try again."),
 };
 
 // Why a model did not answer; the server's own message is for whoever runs it.

@@ -22,7 +22,7 @@ WORDS: dict[str, dict[str, str]] = {
     "zh-CN": {
         "new": "新建空间", "name": "名称", "create": "创建空间", "space": "小说", "taken": "已有同名空间。",
         "say": "记住我的编辑叫小霞。", "ask": "我的编辑叫什么？", "editor": "小霞",
-        "stays": "在这里学到的内容只留在此空间。", "instructions": "指令", "tell": "请像编辑那样回答。",
+        "stays": "在这里学到的内容只留在此空间。", "instructions": "说明", "tell": "请像编辑那样回答。",
     },
     "en-GB": {
         "new": "New space", "name": "Name", "create": "Create space", "space": "The novel",
