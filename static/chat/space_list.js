@@ -69,7 +69,7 @@ export class SpaceList {
       mark(item);
       if (item) event.preventDefault(); // it may be dropped here
     });
-    this.list.addEventListener("dragleave", () => mark(null));
+    this.list.addEventListener("dragleave", (event) => this.list.contains(event.relatedTarget) || mark(null));
     this.list.addEventListener("drop", (event) => {
       const item = itemOf(event);
       mark(null);
