@@ -47,6 +47,11 @@ export class SpaceList {
     if (space) this.actions.onChoose(space.id);
   }
 
+  async #edit(id) {
+    await this.dialog.open(findSpace(id));
+    this.list.querySelector(`[data-space="${id}"] a`)?.focus(); // its elements are new
+  }
+
   async setArchived(space, archived) {
     try {
       await updateSpace(space.id, { archived });
@@ -80,11 +85,11 @@ export class SpaceList {
   }
 
   #render() {
-    const focused = document.activeElement?.closest?.("#spaces [data-space]")?.dataset.space;
+    const focused = [...this.list.children].findIndex((item) => item.contains(document.activeElement));
     const shown = listSpaces().filter(({ id, archived }) => archived === this.#archived || id === this.chosen);
     const items = shown.map((space) => this.#item(space));
     this.list.replaceChildren(...(items.length ? [this.#all(), ...items] : []));
-    if (focused) this.list.querySelector(`[data-space="${focused}"] a`)?.focus();
+    this.list.children[focused]?.querySelector("a").focus();
   }
 
   #all() {
@@ -115,7 +120,7 @@ export class SpaceList {
   #options(space) {
     const { id, archived } = space;
     return [
-      { sign: icon("pencil"), label: gettext("Edit"), run: () => this.dialog.open(findSpace(id)) },
+      { sign: icon("pencil"), label: gettext("Edit"), run: () => this.#edit(id) },
       { sign: icon("memory"), label: gettext("Memories"), href: this.pages.memories(id) },
       {
         sign: icon("archive"),
