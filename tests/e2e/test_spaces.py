@@ -123,7 +123,7 @@ def send(chat: ChatPage, method: str, path: str, body: dict[str, Any]) -> dict[s
 def test_a_conversation_is_moved_with_its_menu_the_mouse_and_the_header(
     open_chat: Callable[..., ChatPage], mei: User
 ) -> None:
-    novel, taxes = (create_space(user=mei, name=name) for name in ("Novel", "Taxes"))
+    novel, _taxes = (create_space(user=mei, name=name) for name in ("Novel", "Taxes"))
     session = talk(mei, "Lighthouse", "The keeper did it.", "Who else?")
     talk(mei, "Elsewhere", "Hello", "Hello!")
     chat = open_chat(f"/s/{session.id}", language="en-GB")
@@ -156,7 +156,6 @@ def test_a_conversation_is_moved_with_its_menu_the_mouse_and_the_header(
     expect(chat.page.locator("#sessions")).to_contain_text("No conversations in this space yet.")
     session.refresh_from_db()
     assert session.space_id is None
-    assert taxes.id != novel.id
 
 
 @pytest.mark.spec("P5")
@@ -232,14 +231,16 @@ def test_a_space_is_edited_archived_and_brought_back(
     field.press("Enter")
     expect(dialog).to_be_hidden()
     expect(items).to_have_text(["三", "二"])
+    expect(items.first.get_by_role("link")).to_be_focused()
 
     items.first.get_by_role("link").tap()
     expect(chat.page.locator("#sidebar")).to_be_in_viewport()  # its conversations are looked at
-    memories, deletion = (open_menu().nth(place).get_attribute("href") for place in (1, 3))
+    menu = open_menu()
+    memories, deletion = (menu.nth(place).get_attribute("href") for place in (1, 3))
     space = Space.objects.get(name="三")
     assert memories == f"/admin/memories/?space={space.id}"
     assert deletion == f"/admin/accounts/space/{space.id}/delete/"
-    chat.page.get_by_role("menuitem").nth(2).tap()
+    menu.nth(2).tap()
     expect(items).to_have_text(["二"])
     expect(spaces(chat).first).to_have_attribute("aria-current", "true")
     chat.page.locator("#show-archived").tap()
@@ -263,8 +264,7 @@ def test_a_search_looks_through_all_spaces_and_says_which(open_chat: Callable[..
     expect(found).to_have_count(2)
     expect(found.filter(has_text="Lighthouse").locator(".badge")).to_have_text("Novel")
     expect(found.filter(has_text="Zoo").locator(".badge")).to_have_count(0)
-    open_palette_text = chat.page.locator("#palette-field")
-    open_palette_text.fill("space: novel")
+    chat.page.locator("#palette-field").fill("space: novel")
     chat.page.keyboard.press("Enter")
     expect(chat.page).to_have_url(re.compile(rf"/\?space={novel.id}$"))
     expect(chat.sessions).to_have_text(["Lighthouse"])
