@@ -8,7 +8,7 @@ import uuid
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -21,6 +21,8 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 from django.views.i18n import JavaScriptCatalog
 
+from apps.accounts.models import Space, User
+from apps.accounts.spaces import list_spaces
 from apps.chat.selectors import list_models
 from apps.core.llm.client import FROM_ENVIRONMENT, OFFLINE, get_environment_model
 from apps.core.words import list_words
@@ -34,7 +36,7 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
 
     Whether that session exists is for the API to say: the page asks it anyway and shows what it answers.
     """
-    user = request.user
+    user = cast(User, request.user)
     models = list_models()
     name = next(choice.name for choice in models if choice.default)
     # Of the environment's model the name may be known only once its server was asked.
@@ -44,10 +46,15 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
             "sessionId": str(session_id) if session_id else None,
             "reviewUrl": reverse("admin:review"),
             "inspectorUrl": reverse("admin:chat_turn_change", args=[uuid.UUID(int=0)]),
+            "spaceMemoriesUrl": f"{reverse('admin:memories_changelist')}?space={uuid.UUID(int=0)}",
+            "spaceDeletionUrl": reverse("admin:accounts_space_delete", args=[uuid.UUID(int=0)]),
             # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
             "models": [asdict(choice) for choice in models],
-            "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),  # type: ignore[union-attr]
+            "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),
         },
+        "spaces": list(list_spaces(user).values("id", "name", "kind", "instructions", "learns_to", "archived")),
+        "space_kinds": Space.Kind.choices,
+        "space_targets": Space.LearnsTo.choices,
         "words": list_words(),
         "modules": list_modules("chat/main.js"),
         "model": model,

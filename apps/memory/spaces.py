@@ -115,14 +115,14 @@ def move_session(*, user: User, session_id: UUID, space_id: UUID | None, now: da
     again. Undoing the operation brings the memories back; the conversation is moved back by itself.
     """
     target = _find_target(user, space_id)
+    get_session(user, session_id, to_change=True)
+    _start_again(user, now=now)
     # In the order in which turns lock: what is remembered, then the session.
     lock_memories(user)
     before = get_session(user, session_id, to_change=True).space_id
     if before == target:
         return Moved()
-    Session.objects.select_for_update().filter(user=user, id=session_id).first()
     update_session(user=user, session_id=session_id, changes={"space_id": target})
-    _start_again(user, now=now)
     SharedContext.objects.filter(user=user, session=session_id, space=before).update(space=target)
     Change.objects.filter(user=user, session=session_id).update(space=target)
     writer = Writer(user, now=now)
@@ -136,7 +136,10 @@ def move_session(*, user: User, session_id: UUID, space_id: UUID | None, now: da
 
 
 def _start_again(user: User, *, now: datetime) -> None:
-    """Let runs that learn or summarise read anew where what they write goes."""
+    """Let runs that learn or summarise read anew where what they write goes.
+
+    Before memories are locked: a run that writes takes its work first, and would wait for these locks in a circle.
+    """
     for kind in (Work.Kind.EXTRACT, Work.Kind.SUMMARIZE):
         release_work(user=user, kind=kind, now=now)
 
@@ -164,9 +167,10 @@ def delete_space(*, user: User, space_id: UUID, erase: bool, to: UUID | None = N
     if to == space.id:
         raise InvalidInput("to: Name another space.", fields={"to": ["Name another space."]})
     target = _find_target(user, to)
+    _start_again(user, now=now)
     lock_memories(user)
     sessions = Session.objects.filter(user=user, space=space)
-    list(sessions.order_by("id").select_for_update())
+    list(sessions.order_by("id").select_for_update(no_key=True))
     found = {kind: list(kind.rows(user).filter(space=space).values_list("id", flat=True)) for kind in KINDS}
     contexts = list(SharedContext.objects.filter(user=user, space=space).values_list("id", flat=True))
     counts = {
@@ -174,7 +178,6 @@ def delete_space(*, user: User, space_id: UUID, erase: bool, to: UUID | None = N
         "context": len(contexts),
         "session": sessions.count(),
     }
-    _start_again(user, now=now)
     if erase:
         for kind, ids in found.items():
             delete_memories(kind, user=user, ids=ids, now=now)

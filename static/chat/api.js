@@ -12,6 +12,7 @@ const CODES = {
   too_large: gettext("This is too long."),
   throttled: gettext("Too many requests. Try again later."),
   internal_error: gettext("Something went wrong on the server."),
+  unavailable: gettext("The server is not ready at the moment. Try again."),
 };
 
 // Why a model did not answer; the server's own message is for whoever runs it.
@@ -69,7 +70,7 @@ async function request(method, path, { body, form, query, key, accept = "applica
     throw new NetworkError();
   }
   if (response.status === 401) {
-    if (!loggingOut) location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
+    if (!loggingOut) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
     throw new ApiError(401, { code: "unauthenticated" });
   }
   if (!response.ok) {
@@ -113,6 +114,10 @@ export const api = {
   getSession: (id) => requestJson("GET", `/chat/sessions/${id}`),
   updateSession: (id, changes) => requestJson("PATCH", `/chat/sessions/${id}`, { body: changes }),
   deleteSession: (id) => requestJson("DELETE", `/chat/sessions/${id}`),
+
+  listSpaces: (query) => requestJson("GET", "/memory/spaces", { query }),
+  createSpace: (body) => requestJson("POST", "/memory/spaces", { body }),
+  updateSpace: (id, changes) => requestJson("PATCH", `/memory/spaces/${id}`, { body: changes }),
 
   listMessages: (id, query) => requestJson("GET", `/chat/sessions/${id}/messages`, { query }),
   streamTurn: (id, { content, attachments }, key) => stream(`/chat/sessions/${id}/messages`, { content, attachments }, { key }),

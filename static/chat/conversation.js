@@ -37,12 +37,19 @@ export class Conversation extends EventTarget {
   #choosing = null; // the choice of a model on its way to the server
   #knowsAllTurns = false; // whether a reply that has no figures has no turn
 
-  /** `id`: of the session, or null for one that is created with its first message. */
-  constructor({ id = null, temporary = false, model = "" } = {}) {
+  /** `id`: of the session, or null for one that is created with its first message, in `space` (null for none). */
+  constructor({ id = null, temporary = false, model = "", space = null } = {}) {
     super();
     this.id = id;
     this.model = model;
     this.temporary = temporary;
+    this.chosenSpace = space;
+  }
+
+  /** The ID of the space it is in, or will be in; null for none. */
+  get space() {
+    if (this.session) return this.session.space;
+    return this.id || this.temporary ? null : this.chosenSpace;
   }
 
   get busy() {
@@ -368,7 +375,7 @@ export class Conversation extends EventTarget {
   /** Create the session, unless there is one; return its ID. */
   async ensureSession() {
     if (!this.id) {
-      this.#creating ??= createSession({ temporary: this.temporary, model: this.model });
+      this.#creating ??= createSession({ temporary: this.temporary, model: this.model, space: this.space });
       try {
         this.id = (await this.#creating).id;
       } finally {

@@ -9,25 +9,32 @@ import { DetailsPanel } from "./details.js";
 import { showProblem, toast } from "./dialogs.js";
 import { button, byId, el, freeText } from "./dom.js";
 import { FormDialog } from "./forms.js";
-import { gettext } from "./i18n.js";
+import { gettext, interpolate } from "./i18n.js";
 import { ImportDialog } from "./imports.js";
+import { openMenu } from "./menu.js";
 import { MessagesView } from "./messages.js";
 import { ModelPicker } from "./model_picker.js";
 import { Palette } from "./palette.js";
 import { listCommands } from "./palette_commands.js";
 import { Panels } from "./panels.js";
+import { knownSession } from "./session_store.js";
 import { SessionList } from "./sessions.js";
 import { bindShortcuts, labelShortcuts } from "./shortcuts.js";
 import { openShortcuts } from "./shortcuts_sheet.js";
+import { SpaceList } from "./space_list.js";
+import { findSpace, listSpaces, reloadSpaces, spaceChanges, spaceChoices, spaceDot } from "./spaces.js";
 import { welcome } from "./welcome.js";
 
 const page = JSON.parse(byId("page").textContent);
 const placeholder = byId("placeholder");
 const favourites = byId("favourites");
+const spacePicker = byId("space");
+const REPLACED_ID = "00000000-0000-0000-0000-000000000000"; // in addresses of the panel
 
 let conversation = null;
 let listening = null;
 let detailsRow = null;
+const sought = new Set(); // IDs of spaces that the page did not know
 const running = new Map(); // conversations that a reply is on its way to, by session id
 
 const panels = new Panels();
@@ -50,7 +57,18 @@ const sessions = new SessionList({
     onDeleted: (id) => {
       if (id === conversation.id) navigate(null, { replace: true });
     },
+    onArchived: (shown) => spaces.showArchived(shown),
     onListed: () => palette.showRecent(),
+  },
+});
+const spaces = new SpaceList({
+  actions: {
+    onChoose: chooseSpace,
+    onMove: (sessionId, space) => run(sessions.move(knownSession(sessionId), space)),
+  },
+  pages: {
+    memories: (id) => page.spaceMemoriesUrl.replace(REPLACED_ID, id),
+    deletion: (id) => page.spaceDeletionUrl.replace(REPLACED_ID, id),
   },
 });
 const imports = new ImportDialog({
@@ -88,26 +106,65 @@ const messages = new MessagesView({
   },
 });
 
-/** Go to a session, at one of its messages if `messageId` says so, or to a new conversation where `id` is null. */
-function navigate(id, { replace = false, messageId = null, temporary = false } = {}) {
+/**
+ * Go to a session, at one of its messages if `messageId` says so, or to a new conversation where `id` is null. `space`:
+ * whose conversations are listed, and where a new one will be.
+ */
+function navigate(id, { replace = false, messageId = null, temporary = false, space = spaces.chosen } = {}) {
   if (messageId && id === conversation.id && conversation.state === "ready") {
     panels.closeSidebar();
     run(showMessage(conversation, messageId, null));
     return;
   }
-  const address = (id ? `/s/${id}` : "/") + (messageId ? `#${messageId}` : "");
-  if (address !== location.pathname + location.hash) history[replace ? "replaceState" : "pushState"](null, "", address);
+  setAddress({ id, space, messageId, replace });
+  showSpace(space);
   open(id, { messageId, temporary });
   panels.closeSidebar();
   const covers = !matchMedia("(hover: hover)").matches; // on a phone a keyboard would cover the conversation
   if (!messageId && !covers) composer.focus();
 }
 
-function open(id, { temporary = false, model = "", messageId = null } = {}) {
+function setAddress({ id, space, messageId = null, replace = false }) {
+  const address = (id ? `/s/${id}` : "/") + (space ? `?space=${space}` : "") + (messageId ? `#${messageId}` : "");
+  if (address === location.pathname + location.search + location.hash) return;
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+}
+
+/** List the conversations of a space, or all with null. */
+function showSpace(space) {
+  spaces.show(space);
+  run(sessions.showSpace(space));
+}
+
+/** A space opens with a new conversation, so that nothing is said elsewhere by mistake; the list shows its others. */
+function chooseSpace(space) {
+  const stays = !space && conversation.id;
+  setAddress({ id: stays ? conversation.id : null, space });
+  showSpace(space);
+  if (!stays) open(null);
+  if (!panels.sidebar.classList.contains("open")) composer.focus(); // else the list is what is looked at
+}
+
+/** Put the open conversation into a space, or into none; one that is new will begin there. */
+function placeIn(space) {
+  if (conversation.session) {
+    run(sessions.move(conversation.session, space));
+    return;
+  }
+  conversation.chosenSpace = space;
+  if (spaces.chosen) {
+    setAddress({ id: null, space, replace: true });
+    showSpace(space);
+  }
+  showHead();
+  showState();
+}
+
+function open(id, { temporary = false, model = "", messageId = null, space = spaces.chosen } = {}) {
   listening?.abort();
   listening = new AbortController();
   const { signal } = listening;
-  conversation = running.get(id) ?? adopt(new Conversation({ id, temporary, model }));
+  conversation = running.get(id) ?? adopt(new Conversation({ id, temporary, model, space }));
   const opened = conversation;
   const on = (name, listener) => opened.addEventListener(name, listener, { signal });
   on("state", showState);
@@ -174,7 +231,7 @@ function run(promise) {
 function showSession() {
   const { id } = conversation;
   if (id && location.pathname === "/") {
-    history.replaceState(null, "", `/s/${id}`);
+    setAddress({ id, space: spaces.chosen, replace: true });
     composer.rename(id);
   }
   sessions.setActive(id);
@@ -188,11 +245,27 @@ function showHead() {
   byId("temporary-badge").hidden = !conversation.temporary;
   models.show(conversation.model);
   byId("archived-badge").hidden = !conversation.session?.archived;
+  showPlace();
+}
+
+/** Where the conversation is, or will be, which can be changed right there. */
+function showPlace() {
+  const { id, space, temporary } = conversation;
+  const found = findSpace(space);
+  if (space && !found && !sought.has(space)) {
+    sought.add(space);
+    run(reloadSpaces()); // it was made elsewhere
+  }
+  const name = found?.name ?? gettext("No space");
+  spacePicker.hidden = temporary || (space ? !found : Boolean(id) || !listSpaces().length);
+  spacePicker.setAttribute("aria-label", interpolate(gettext("Space: %s"), [name]));
+  spacePicker.replaceChildren(spaceDot(space), freeText("span", name));
 }
 
 function showState() {
   const { state, busy, rows } = conversation;
   composer.busy = busy;
+  spacePicker.disabled = busy && !conversation.id; // it is being made
   composer.closed = state === "missing";
   byId("open-forms").disabled = busy || state === "missing";
   byId("attach").disabled = state === "missing";
@@ -204,7 +277,8 @@ function showState() {
 function placeholderFor(state, rows) {
   if (rows.length) return [];
   if (state === "new" || state === "ready") {
-    return [welcome({ temporary: conversation.temporary, actions: welcomeActions })];
+    const space = findSpace(conversation.space);
+    return [welcome({ temporary: conversation.temporary, space, actions: welcomeActions })];
   }
   if (state === "missing") {
     return [
@@ -237,7 +311,7 @@ const welcomeActions = {
     composer.focus();
   },
   onTemporary: (temporary) => {
-    open(null, { temporary, model: conversation.model });
+    open(null, { temporary, model: conversation.model, space: conversation.chosenSpace });
     placeholder.querySelector(".switch").focus();
   },
 };
@@ -271,8 +345,14 @@ const commandActions = {
     byId("show-archived").focus();
     run(sessions.showArchived(true));
   },
+  onNewSpace: () => run(spaces.create()),
+  onSpace: chooseSpace,
   onRename: (session) => {
     showSidebar();
+    if (spaces.chosen && spaces.chosen !== session.space) {
+      setAddress({ id: conversation.id, space: session.space, replace: true });
+      showSpace(session.space);
+    }
     run(sessions.rename(session));
   },
   onPin: (session) => run(sessions.setPinned(session, !session.pinned)),
@@ -302,6 +382,11 @@ function setUpKeys() {
       run(conversation.stop());
     },
   });
+}
+
+/** The space that the address names, or null. */
+function namedSpace() {
+  return findSpace(new URLSearchParams(location.search).get("space"))?.id ?? null;
 }
 
 /** The message that the address names, or null. */
@@ -336,7 +421,12 @@ byId("open-shortcuts").addEventListener("click", () => {
 byId("home").addEventListener("click", (event) => {
   if (event.metaKey || event.ctrlKey || event.shiftKey) return;
   event.preventDefault();
-  navigate(null);
+  navigate(null, { space: null });
+});
+spacePicker.addEventListener("click", () => openMenu(spacePicker, spaceChoices(conversation.space, placeIn)));
+spaceChanges.addEventListener("change", () => {
+  showHead();
+  showState();
 });
 byId("open-forms").addEventListener("click", () => forms.open());
 favourites.addEventListener("click", () => run(toggleFavourites()));
@@ -346,11 +436,15 @@ addEventListener("pagehide", () => {
   const unsent = conversation.rows.filter((row) => row.role === "user" && row.status === "unsent");
   if (unsent.length) composer.text = [...unsent.map((row) => row.content), composer.text].filter(Boolean).join("\n");
 });
-addEventListener("popstate", () => open(location.pathname.match(/^\/s\/([\w-]+)$/)?.[1] ?? null, { messageId: namedMessage() }));
+addEventListener("popstate", () => {
+  showSpace(namedSpace());
+  open(location.pathname.match(/^\/s\/([\w-]+)$/)?.[1] ?? null, { messageId: namedMessage() });
+});
 
 setUpAppearance();
 setUpKeys();
 setUpConnectionBanner();
+showSpace(namedSpace());
 open(page.sessionId, { messageId: namedMessage() });
 run(sessions.loadMore());
 run(setTimezone());

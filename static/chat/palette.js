@@ -6,6 +6,7 @@ import { formatCount, formatDay, gettext, interpolate, ngettext } from "./i18n.j
 import { marked } from "./marked.js";
 import { isSearchable, search } from "./search.js";
 import { isPressed, keyCaps } from "./shortcuts.js";
+import { spaceBadge } from "./spaces.js";
 
 const WAIT = 120; // milliseconds after a key, in which the next one may come
 const RECENT = 6;
@@ -203,6 +204,7 @@ function sessionOption({ session, title_ranges: ranges }) {
     { ...optionProps(session.id), class: "palette-option", href: `/s/${session.id}`, "data-session": session.id },
     icon(session.temporary ? "temporary" : "chat"),
     el("bdi", {}, title),
+    spaceBadge(session.space),
     session.archived ? el("span", { class: "badge" }, gettext("Archived")) : null,
     el("time", { datetime: session.last_active_at }, formatDay(new Date(session.last_active_at))),
   );

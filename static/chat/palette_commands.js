@@ -3,6 +3,7 @@
 import { byId } from "./dom.js";
 import { exportSession } from "./export.js";
 import { gettext, interpolate } from "./i18n.js";
+import { listSpaces } from "./spaces.js";
 
 const THEMES = [
   ["system", gettext("Appearance: as the system")],
@@ -12,13 +13,17 @@ const THEMES = [
 
 /**
  * Return `[{label, icon, run, shortcut?}]`. `session`: the one that is open, or null. `actions`: {onNew, onTemporary,
- * onImport, onDetails, onShortcuts, onShowArchived} and {onRename, onPin, onArchive}, which get the session.
+ * onImport, onDetails, onShortcuts, onShowArchived, onNewSpace, onSpace(id)} and {onRename, onPin, onArchive}, which get the session.
  */
 export function listCommands({ session, actions }) {
   return [
     { label: gettext("New conversation"), icon: "plus", run: actions.onNew, shortcut: "new" },
     { label: gettext("New temporary conversation"), icon: "temporary", run: actions.onTemporary },
     ...(session ? ofSession(session, actions) : []),
+    { label: gettext("New space"), icon: "space", run: actions.onNewSpace },
+    ...listSpaces()
+      .filter(({ archived }) => !archived)
+      .map(({ id, name }) => ({ label: interpolate(gettext("Space: %s"), [name]), icon: "space", run: () => actions.onSpace(id) })),
     { label: gettext("Show archived conversations"), icon: "archive", run: actions.onShowArchived },
     { label: gettext("Show or hide the memory used in a reply"), icon: "memory", run: actions.onDetails, shortcut: "details" },
     { label: gettext("Import from elsewhere"), icon: "upload", run: actions.onImport },

@@ -4,6 +4,7 @@ import { api } from "./api.js";
 
 const SHOWN = 3; // messages of one conversation
 const LIMIT = 20;
+const EVERYWHERE = { space: "all", limit: LIMIT };
 
 /** Whether this is enough to search for: one letter of an alphabet is in every message. */
 export function isSearchable(query) {
@@ -15,8 +16,8 @@ export function isSearchable(query) {
  * similar can be found is no problem; that nothing can be found is an exception.
  */
 export async function* search(query) {
-  const similar = api.search({ q: query, mode: "meaning", limit: LIMIT }).catch(() => ({ results: [] }));
-  const { results } = await api.search({ q: query, mode: "words", limit: LIMIT });
+  const similar = api.search({ ...EVERYWHERE, q: query, mode: "meaning" }).catch(() => ({ results: [] }));
+  const { results } = await api.search({ ...EVERYWHERE, q: query, mode: "words" });
   yield { found: results, complete: false };
   yield { found: merge(results, (await similar).results), complete: true };
 }

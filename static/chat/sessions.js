@@ -1,21 +1,28 @@
-// The list of sessions: pinned ones first, then by day, loaded page by page, moved through with the arrow keys; and, in
-// its place, that of archived ones.
+// The list of sessions, of all or of one space: pinned ones first, then by day, loaded page by page, moved through with
+// the arrow keys; and, in its place, that of archived ones.
 
 import { confirm, showProblem, toast } from "./dialogs.js";
 import { el, icon, iconButton, smallButton } from "./dom.js";
+import { exportSession } from "./export.js";
 import { formatSessionGroup, gettext, interpolate } from "./i18n.js";
 import { skeleton } from "./loading.js";
-import { SessionMenu, moveAmong } from "./session_menu.js";
+import { moveAmong, openMenu } from "./menu.js";
 import { changeSession, deleteSession, listSessions } from "./session_store.js";
 import { titleField } from "./session_title.js";
+import { DRAGGED } from "./space_list.js";
+import { findSpace, listSpaces, namedDot, spaceChanges, spaceChoices } from "./spaces.js";
 
 const PAGE = 40;
 const ALL = 200;
 
-/** `actions`: {onOpen(id), onChanged(id), onDeleted(id), onListed()}, the last when the list shows something else. */
+/**
+ * `actions`: {onOpen(id), onChanged(id), onDeleted(id), onArchived(shown), onListed()}, the last when the list shows
+ * something else.
+ */
 export class SessionList {
   sessions = []; // of this view, newest activity first
   #archived = false;
+  #space = null; // whose sessions these are; null for all
   #complete = false;
   #reached = null; // when the last session that was loaded was active; null before the first page
   #reading = null; // a page on its way
@@ -28,12 +35,6 @@ export class SessionList {
     this.container = container;
     this.switcher = switcher;
     this.actions = actions;
-    this.menu = new SessionMenu({
-      onRename: (session) => this.rename(session),
-      onPin: (session) => this.setPinned(session, !session.pinned),
-      onArchive: (session) => this.setArchived(session, !session.archived),
-      onDelete: (session) => this.#delete(session),
-    });
     this.sentinel = el("div", { class: "sentinel", "aria-hidden": "true" });
     new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.loadMore(), {
       root: container,
@@ -42,6 +43,12 @@ export class SessionList {
     container.addEventListener("keydown", (event) => {
       if (event.target.closest("a")) moveAmong([...container.querySelectorAll("a")], event);
     });
+    container.addEventListener("dragstart", (event) => {
+      const id = event.target.closest?.("[data-session]")?.dataset.session;
+      const session = this.sessions.find((each) => each.id === id);
+      if (session && !session.temporary) event.dataTransfer.setData(DRAGGED, id);
+    });
+    spaceChanges.addEventListener("change", () => this.#render());
     switcher.addEventListener("click", () => this.showArchived(!this.#archived));
   }
 
@@ -64,16 +71,17 @@ export class SessionList {
 
   /** Return the next page, and with the first one all that are pinned. */
   #readPages() {
-    const narrowed = this.#archived ? { archived: true } : { archived: false, pinned: false };
+    const place = this.#space ? { space: this.#space } : {};
+    const narrowed = { ...place, archived: this.#archived, ...(this.#archived ? {} : { pinned: false }) };
     const next = listSessions({ ...narrowed, limit: PAGE, offset: this.#countLoaded() });
     const first = this.#reached === null && !this.#archived;
-    return Promise.all([next, first ? listSessions({ archived: false, pinned: true, limit: ALL }) : null]);
+    return Promise.all([next, first ? listSessions({ ...place, archived: false, pinned: true, limit: ALL }) : null]);
   }
 
   #take([page, pinned]) {
     const known = new Set(this.sessions.map(({ id }) => id));
     const come = [...(pinned?.results ?? []), ...page.results].filter(
-      ({ id, archived }) => !known.has(id) && archived === this.#archived,
+      (session) => !known.has(session.id) && this.#belongs(session),
     );
     this.sessions = [...this.sessions, ...come].sort((one, other) => timeOf(other) - timeOf(one));
     this.#reached = page.results.length ? timeOf(page.results.at(-1)) : (this.#reached ?? Infinity);
@@ -84,6 +92,10 @@ export class SessionList {
   #countLoaded() {
     if (this.#reached === null) return 0;
     return this.sessions.filter((session) => !this.#isPinned(session) && timeOf(session) >= this.#reached).length;
+  }
+
+  #belongs(session) {
+    return session.archived === this.#archived && (this.#space === null || session.space === this.#space);
   }
 
   #isPinned(session) {
@@ -103,6 +115,15 @@ export class SessionList {
   async showArchived(archived) {
     this.#archived = archived;
     this.switcher.setAttribute("aria-pressed", String(archived));
+    this.actions.onArchived(archived);
+    this.container.scrollTop = 0;
+    await this.reload();
+  }
+
+  /** Show the sessions of this space alone, or of all with null. */
+  async showSpace(id) {
+    if (id === this.#space) return;
+    this.#space = id;
     this.container.scrollTop = 0;
     await this.reload();
   }
@@ -121,7 +142,7 @@ export class SessionList {
   /** Take in a session that was created or changed; the newest activity comes first. */
   put(session) {
     this.sessions = this.sessions.filter(({ id }) => id !== session.id);
-    if (session.archived === this.#archived) {
+    if (this.#belongs(session)) {
       const at = this.sessions.findIndex((other) => timeOf(other) <= timeOf(session));
       this.sessions.splice(at < 0 ? this.sessions.length : at, 0, session);
     }
@@ -161,6 +182,19 @@ export class SessionList {
     if (neighbour) this.#linkOf(neighbour)?.focus();
     const undo = { label: gettext("Undo"), run: () => this.#change(session, { archived: !archived }) };
     toast(archived ? gettext("Conversation archived.") : gettext("Conversation moved back to the list."), { action: undo });
+  }
+
+  /** Move a session to a space, or out of all with null, with what was learned in it. */
+  async move(session, space) {
+    const { space: before } = session;
+    const neighbour = this.#neighbourOf(session.id);
+    if (space === before || !(await this.#change(session, { space }))) return;
+    if (neighbour && !this.#linkOf(session.id)) this.#linkOf(neighbour)?.focus();
+    const undo = { label: gettext("Undo"), run: () => this.#change(session, { space: before }) };
+    const text = space
+      ? interpolate(gettext("Moved to “%s”, with what was learned in it."), [findSpace(space)?.name ?? ""])
+      : gettext("Moved out of its space, with what was learned in it.");
+    toast(text, { action: undo });
   }
 
   /** The session below this one, or above the last; null unless the focus is here, and would be lost. */
@@ -210,8 +244,8 @@ export class SessionList {
     if (this.#editor?.field.isConnected) return;
     const groups = this.#group();
     // Elements are kept while they show the same: a second click of a double one has to meet that of the first.
-    const state = [this.#archived, this.#editor?.id, this.#problem?.message, this.#reading !== null, this.#complete];
-    const shown = JSON.stringify([state, this.#reached, groups]);
+    const state = [this.#archived, this.#space, this.#editor?.id, this.#problem?.message, this.#reading !== null, this.#complete];
+    const shown = JSON.stringify([state, this.#reached, groups, listSpaces()]);
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.actions.onListed();
@@ -244,7 +278,8 @@ export class SessionList {
   }
 
   #sayEmpty() {
-    return this.#archived ? gettext("No conversation is archived.") : gettext("Your conversations appear here.");
+    if (this.#archived) return gettext("No conversation is archived.");
+    return this.#space ? gettext("No conversations in this space yet.") : gettext("Your conversations appear here.");
   }
 
   #item(session) {
@@ -258,17 +293,33 @@ export class SessionList {
     const link = el(
       "a",
       { href: `/s/${session.id}`, title, on: { click: open, dblclick: () => this.rename(session) } },
+      this.#space === null && listSpaces().length ? namedDot(session.space) : null,
       session.temporary ? icon("temporary") : null,
       el("bdi", {}, title),
     );
     const more = iconButton("more", interpolate(gettext("Options for “%s”"), [title]), {
       "aria-haspopup": "menu",
       title: null,
-      on: { click: (event) => this.menu.open(session, event.currentTarget) },
+      on: { click: (event) => openMenu(event.currentTarget, this.#options(session, event.currentTarget)) },
     });
     const item = el("li", { "data-session": session.id }, link, more);
     this.#markActive(link);
     return item;
+  }
+
+  #options(session, anchor) {
+    const { pinned, archived, temporary } = session;
+    const option = (name, label, run, kind = "") => ({ sign: icon(name), label, run, kind });
+    const chooseSpace = () => openMenu(anchor, spaceChoices(session.space, (space) => this.move(session, space)));
+    return [
+      option("pencil", gettext("Rename"), () => this.rename(session)),
+      // Archived sessions have no group of pinned ones.
+      archived ? null : option("pin", pinned ? gettext("Unpin") : gettext("Pin"), () => this.setPinned(session, !pinned)),
+      listSpaces().length && !temporary ? option("space", gettext("Move to…"), chooseSpace) : null,
+      option("archive", archived ? gettext("Unarchive") : gettext("Archive"), () => this.setArchived(session, !archived)),
+      option("download", gettext("Export"), () => exportSession(session)),
+      option("trash", gettext("Delete"), () => this.#delete(session), "danger"),
+    ];
   }
 
   #archiveHead() {

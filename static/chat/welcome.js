@@ -1,7 +1,8 @@
 // What an empty conversation shows: how to begin, and whether to be remembered.
 
 import { button, el, icon } from "./dom.js";
-import { gettext } from "./i18n.js";
+import { gettext, interpolate } from "./i18n.js";
+import { spaceBadge } from "./spaces.js";
 
 const SUGGESTIONS = [
   gettext("My name is Alex, and my favourite colour is blue."),
@@ -13,8 +14,8 @@ const SUGGESTIONS = [
 const LASTING = gettext("Next to every reply you can see what I recalled and why. You can correct it or make me forget it.");
 const TEMPORARY = gettext("No memories are read or written, and the conversation is deleted once it is idle.");
 
-/** `actions`: {onSuggestion(text), onTemporary(value)}. */
-export function welcome({ temporary, actions }) {
+/** `space`: the one it will be in, or null. `actions`: {onSuggestion(text), onTemporary(value)}. */
+export function welcome({ temporary, space, actions }) {
   const toggle = button(
     {
       class: "switch",
@@ -32,9 +33,14 @@ export function welcome({ temporary, actions }) {
     el("div", { class: "welcome-mark" }, icon(temporary ? "temporary" : "memory")),
     el("h2", {}, temporary ? gettext("Nothing said here is remembered") : gettext("I remember what you tell me")),
     el("p", { class: "soft", id: "temporary-about" }, temporary ? TEMPORARY : LASTING),
+    space && el("p", { class: "welcome-space free-text" }, spaceBadge(space.id), sayWhereItGoes(space)),
     temporary ? null : el("ul", { class: "suggestions" }, SUGGESTIONS.map((text) => suggestion(text, actions))),
     toggle,
   );
+}
+
+function sayWhereItGoes({ learns_to: target }) {
+  return target === "space" ? gettext("What I learn here stays in this space.") : gettext("What I learn here counts everywhere.");
 }
 
 function suggestion(text, actions) {

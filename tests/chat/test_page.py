@@ -11,6 +11,7 @@ from django.test import Client, RequestFactory
 
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
+from apps.accounts.spaces import create_space
 from apps.core.http import server_error
 
 pytestmark = pytest.mark.django_db
@@ -29,10 +30,10 @@ def mei_client(mei: User) -> Client:
     return client
 
 
-def read_page_data(content: bytes) -> dict[str, Any]:
-    found = re.search(r'<script id="page" type="application/json">(.*?)</script>', content.decode())
+def read_page_data(content: bytes, name: str = "page") -> Any:
+    found = re.search(rf'<script id="{name}" type="application/json">(.*?)</script>', content.decode())
     assert found
-    return dict(json.loads(found[1]))
+    return json.loads(found[1])
 
 
 @pytest.mark.parametrize("path", ["/", "/s/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"])
@@ -47,6 +48,22 @@ def test_the_page_knows_the_session_of_its_address(mei_client: Client) -> None:
     session = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
     assert read_page_data(mei_client.get(f"/s/{session}").content)["sessionId"] == session
     assert mei_client.get("/s/nonsense").status_code == 404
+
+
+@pytest.mark.spec("P1")
+def test_the_page_knows_the_spaces_of_its_person_alone(mei_client: Client, mei: User) -> None:
+    space = create_space(user=mei, name="小说", instructions="</script>", learns_to="everywhere")
+    create_space(user=User.objects.create_user("bob"), name="Taxes")
+    assert read_page_data(mei_client.get("/").content, "known-spaces") == [
+        {
+            "id": str(space.id),
+            "name": "小说",
+            "kind": "project",
+            "instructions": "</script>",
+            "learns_to": "everywhere",
+            "archived": False,
+        }
+    ]
 
 
 @pytest.mark.spec("C8")
