@@ -25,6 +25,8 @@ TAGS = {
     "active; others are pending, rejected, superseded or evicted.",
     "Atomic memory": "Single statements from conversations, each with the time when it was said and when it happened.",
     "Working memory": "The topic and variables of a session, until it has been idle for half an hour.",
+    "Spaces": "Projects, assistants and characters of a person. What is remembered in one stays there; what is in none "
+    "is everywhere.",
     "Shared contexts": "The background of a case, which several agents read and append to.",
     "Profile": "One document per person that every reply takes into account.",
     "Summaries": "A short summary of each session.",
@@ -50,6 +52,8 @@ ENUM_NAMES = {
     "Role": "apps.conversations.models.Role",
     "SpeakerRole": ["user", "assistant"],
     "FoundBy": ["words", "meaning"],
+    "SpaceKind": "apps.accounts.models.Space.Kind",
+    "LearnsTo": "apps.accounts.models.Space.LearnsTo",
     "ModelJob": "apps.costs.models.ModelCall.Job",
     "CommandKind": ["remember", "forget"],
     "CommandStatus": ["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"],

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+import django_filters  # type: ignore[import-untyped]
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -17,8 +18,9 @@ from rest_framework.request import Request
 
 from apps.accounts.models import Space, User
 from apps.accounts.selectors import get_user
-from apps.core.errors import Conflict, InvalidInput, NotFound
-from apps.core.operations import query
+from apps.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from apps.core.fields import refuse_forbidden
+from apps.core.operations import Problem, query
 
 # Of each person: with more, a list of them is no longer one that somebody chooses from.
 MOST_SPACES = 200
@@ -55,7 +57,8 @@ def sight_parameters(user: User) -> dict[str, Any]:
 
 # Where a request looks from
 
-ALL = "all"
+ALL, NONE = "all", "none"
+NO_SPACE = Problem(NotFound, "There is no such space")
 SPACE = query(
     "space",
     "Where from: the ID or name of a space sees what is there and what is everywhere, `all` every space; without it, "
@@ -77,6 +80,26 @@ def look_from(user: User, named: str) -> User:
     if named == ALL and user.sight.everything:
         return user
     return user.within(find_space(user, named).pk if named else user.sight.space)
+
+
+def enter_space(user: User, space_id: UUID | None) -> User:
+    """Return the person as they look from the space of this ID, None: from where they are; or raise `NotFound`."""
+    return user if space_id is None else user.within(get_space(user, space_id).pk)
+
+
+class SpaceFilter(django_filters.CharFilter):
+    """Narrow a list to what is in the space of this ID or name, and nowhere else; `none`: to what is everywhere."""
+
+    def __init__(self, field_name: str = "space", **options: Any) -> None:
+        label = "Only what is in the space of this ID or name; `none`: only what is everywhere."
+        super().__init__(field_name=field_name, label=label, **options)
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        refuse_forbidden(value)
+        if not value:
+            return qs
+        wanted = None if value == NONE else find_space(get_user(self.parent.request), value).pk
+        return qs.filter(**{self.field_name: wanted} if wanted else {f"{self.field_name}__isnull": True})
 
 
 # The spaces of a person
@@ -116,11 +139,19 @@ def read_key(text: str) -> UUID | None:
         return None
 
 
+def refuse_bound(user: User) -> None:
+    """Raise `Forbidden` for who is bound to a space: spaces are made, changed and moved between from outside them."""
+    if not user.sight.everything:
+        raise Forbidden("A token that is bound to a space cannot do this.")
+
+
 def create_space(*, user: User, **fields: Any) -> Space:
     """Make a space: `name`, and the other fields of `Space`.
 
-    Raises `InvalidInput` for fields that cannot be, `Conflict` for a name that one has, and past `MOST_SPACES`.
+    Raises `InvalidInput` for fields that cannot be, `Conflict` for a name that one has, and past `MOST_SPACES`;
+    `Forbidden` where the person is bound to a space.
     """
+    refuse_bound(user)
     if Space.objects.filter(user=user).count() >= MOST_SPACES:
         raise Conflict(f"There are {MOST_SPACES} spaces already.")
     return _save(Space(user=user), fields)
@@ -128,6 +159,7 @@ def create_space(*, user: User, **fields: Any) -> Space:
 
 def update_space(*, user: User, space_id: UUID, changes: Mapping[str, Any]) -> Space:
     """Change fields of a space. Raises `NotFound`, and what `create_space` does."""
+    refuse_bound(user)
     return _save(get_space(user, space_id), changes)
 
 

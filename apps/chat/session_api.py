@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast, get_args
 
 import django_filters  # type: ignore[import-untyped]
+from django.db import transaction
 from django.http import HttpResponseBase
 from django.utils import timezone
 from rest_framework import generics, serializers, status
@@ -17,6 +18,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
+from apps.accounts.spaces import NO_SPACE, SpaceFilter, enter_space
 from apps.accounts.types import Scope
 from apps.chat.search import MAX_FOUND, MAX_SEARCH_CHARS, Mode, find_conversations
 from apps.chat.selectors import list_models
@@ -40,6 +42,7 @@ from apps.core.operations import NOT_BLANK, Answer, Problem, describe, query
 from apps.core.pagination import read_int
 from apps.core.times import TimeRange
 from apps.memory.api.lists import SINCE, UNTIL, TimeFilter, read_time
+from apps.memory.spaces import move_session
 
 operation = partial(describe, tag="Conversations")
 FORMATS = {"type": "string", "enum": [form.value for form in ExportFormat]}
@@ -52,6 +55,7 @@ class SessionFilter(django_filters.FilterSet):
 
     pinned = django_filters.BooleanFilter(label="Only pinned sessions, or only others.")
     archived = django_filters.BooleanFilter(label="Only archived sessions, or only others.")
+    space = SpaceFilter()
 
 
 class ModelChoiceSerializer(serializers.Serializer[Any]):
@@ -164,19 +168,21 @@ class SessionsView(generics.ListCreateAPIView[Session]):
     def get_queryset(self) -> Any:
         return list_sessions(get_user(self.request))
 
-    @operation("list_sessions", scope=Scope.READ)
+    @operation("list_sessions", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
-        """List sessions. The session that was active last comes first. `pinned` and `archived` narrow the list."""
+        """List sessions. The session that was active last comes first. Filters narrow the list."""
         return self.list(request)
 
-    @operation("create_session", scope=Scope.WRITE, body=SessionSerializer, status=201)
+    @operation("create_session", scope=Scope.WRITE, body=SessionSerializer, status=201, problems=[NO_SPACE])
     def post(self, request: Request) -> Response:
         """Start a session. A `temporary` session reads and writes no memory, and is deleted after it has been idle."""
         return self.create(request)
 
     def perform_create(self, serializer: BaseSerializer[Session]) -> None:
         _check_model(serializer.validated_data.get("model", ""))
-        serializer.instance = create_session(user=get_user(self.request), **serializer.validated_data)
+        given = dict(serializer.validated_data)
+        user = enter_space(get_user(self.request), given.pop("space_id", None))
+        serializer.instance = create_session(user=user, **given)
 
 
 class SessionView(APIView):
@@ -187,15 +193,20 @@ class SessionView(APIView):
         """Get a session."""
         return Response(SessionSerializer(get_session(get_user(request), read_uuid(session_id))).data)
 
-    @operation("update_session", scope=Scope.WRITE, body=SessionChangeRequest)
+    @operation("update_session", scope=Scope.WRITE, body=SessionChangeRequest, problems=[NO_SPACE])
     def patch(self, request: Request, session_id: str) -> Response:
-        """Rename, pin or archive a session, or choose its model.
+        """Rename, pin, archive or move a session, or choose its model.
 
-        What is not named stays. An archived session is still recalled and found.
+        What is not named stays. An archived session is still recalled and found. One that moves to a `space` takes
+        along what was learned in it.
         """
         changes: Any = read_body(SessionChangeRequest, request)
         _check_model(changes.get("model", ""))
-        session = update_session(user=get_user(request), session_id=read_uuid(session_id), changes=changes)
+        user, key = get_user(request), read_uuid(session_id)
+        with transaction.atomic():
+            if "space" in changes:
+                move_session(user=user, session_id=key, space_id=changes.pop("space"), now=timezone.now())
+            session = update_session(user=user, session_id=key, changes=changes)
         return Response(SessionSerializer(session).data)
 
     @operation("delete_session", scope=Scope.WRITE)

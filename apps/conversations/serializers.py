@@ -12,7 +12,7 @@ from apps.conversations.models import Attachment, Message, MessageStatus, Role, 
 from apps.conversations.sessions import get_shown_status
 from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import NotFound
-from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField
+from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField, StrictUUIDField
 from apps.core.operations import Problem
 
 NO_SESSION = Problem(NotFound, "There is no session with this ID")
@@ -27,6 +27,7 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
         "created_at": "2026-11-20T18:02:11.402913Z",
         "last_active_at": "2026-11-20T18:05:47.118204Z",
         "temporary": False,
+        "space": None,
         "model": "",
         "pinned": False,
         "archived": False,
@@ -45,9 +46,17 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
         help_text="Chat model that answers here, as `GET /chat/models` names it; empty for the default one.",
     )
 
+    space = StrictUUIDField(
+        source="space_id",
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="ID of the space it is in; null for none.",
+    )
+
     class Meta:
         model = Session
-        fields = ("id", "title", "created_at", "last_active_at", "temporary", "pinned", "archived", "model")
+        fields = ("id", "title", "created_at", "last_active_at", "temporary", "space", "pinned", "archived", "model")
         read_only_fields = ("id", "created_at", "last_active_at", "pinned", "archived")
         extra_kwargs = {
             "pinned": {"help_text": "Its owner wants it at the top of lists."},
@@ -69,11 +78,14 @@ class SessionChangeRequest(KnownFieldsSerializer):
         max_length=MAX_MODEL_CHARS,
         help_text="Chat model that answers here; empty for the default one.",
     )
+    space = StrictUUIDField(
+        required=False, allow_null=True, help_text="ID of the space that it goes to; null takes it out of all."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
             raise serializers.ValidationError(
-                "Name at least one of title, pinned, archived and model.", code="required"
+                "Name at least one of title, pinned, archived, model and space.", code="required"
             )
         return attrs
 

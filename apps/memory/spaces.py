@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-from apps.accounts.models import User
-from apps.accounts.spaces import get_space
+from apps.accounts.models import Space, User
+from apps.accounts.spaces import get_space, list_spaces, refuse_bound
 from apps.conversations.models import Session, Work
 from apps.conversations.queue import release_work
-from apps.conversations.sessions import delete_sessions, get_session
+from apps.conversations.sessions import delete_sessions, get_session, update_session
 from apps.core.errors import InvalidInput
 from apps.memory.contexts import delete_context
 from apps.memory.deletion import delete_memories, with_history
@@ -35,7 +38,24 @@ class Moved:
     taken: tuple[UUID, ...] = ()
 
 
+def list_counted_spaces(user: User) -> QuerySet[Space]:
+    """Return the person's spaces, each with how many conversations and active memories it has; one query.
+
+    As `session_count` and `memory_count`.
+    """
+
+    def count(rows: QuerySet[Any]) -> Coalesce:
+        mine = rows.filter(space=OuterRef("pk")).order_by().values("space").annotate(n=Count("pk")).values("n")
+        return Coalesce(Subquery(mine), 0)
+
+    memories = [count(kind.model.objects.filter(status=Status.ACTIVE)) for kind in KINDS]
+    return list_spaces(user).annotate(
+        session_count=count(Session.objects.all()), memory_count=memories[0] + memories[1]
+    )
+
+
 def _find_target(user: User, space_id: UUID | None) -> UUID | None:
+    refuse_bound(user)
     return None if space_id is None else get_space(user, space_id).id
 
 
@@ -44,7 +64,8 @@ def move_memories(*, user: User, ids: Collection[UUID], space_id: UUID | None, n
     """Move memories of both kinds, with their history, to a space; None: they are everywhere from now on.
 
     One operation, undone as one. IDs of none, of another person's, of what cannot be changed from here and of what is
-    there already are passed over. Raises `NotFound` for a space that is not there.
+    there already are passed over. Raises `NotFound` for a space that is not there, `Forbidden` where the
+    person is bound to one.
     """
     target = _find_target(user, space_id)
     lock_memories(user)
@@ -100,7 +121,7 @@ def move_session(*, user: User, session_id: UUID, space_id: UUID | None, now: da
     if before == target:
         return Moved()
     Session.objects.select_for_update().filter(user=user, id=session_id).first()
-    Session.objects.filter(user=user, id=session_id).update(space=target)
+    update_session(user=user, session_id=session_id, changes={"space_id": target})
     _start_again(user, now=now)
     SharedContext.objects.filter(user=user, session=session_id, space=before).update(space=target)
     Change.objects.filter(user=user, session=session_id).update(space=target)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.memory.api import changes, contexts, memories, search, transfer, working
+from apps.memory.api import changes, contexts, memories, search, spaces, transfer, working
 
 urlpatterns = [
     path("long-term", memories.LongTermMemoriesView.as_view(), name="memories"),
@@ -24,6 +24,9 @@ urlpatterns = [
     path("contexts/<str:context_id>", contexts.ContextView.as_view(), name="shared-context"),
     path("contexts/<str:context_id>/entries", contexts.ContextEntriesView.as_view(), name="shared-context-entries"),
     path("working/<str:session_id>", working.WorkingMemoryView.as_view(), name="working-memory"),
+    path("spaces", spaces.SpacesView.as_view(), name="spaces"),
+    path("spaces/<str:space_id>", spaces.SpaceView.as_view(), name="space"),
+    path("move", spaces.MoveView.as_view(), name="move"),
     path("changes", changes.ChangesView.as_view(), name="changes"),
     path("changes/<str:operation>/undo", changes.UndoView.as_view(), name="undo"),
 ]
