@@ -25,7 +25,6 @@ from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.services.erasure import confirms_erasure, erase_user
 from apps.accounts.services.export import answer_export
 from apps.accounts.services.people import update_settings
-from apps.accounts.spaces import get_unbound_user
 from apps.accounts.types import PREFIX, MemorySettings, Scope, ScoreWeights
 from apps.core.access import Access, may_read
 from apps.core.db import in_database
@@ -99,7 +98,7 @@ class SettingsView(APIView):
         """Change settings. Only the given ones, from the next turn on. Null restores the default."""
         if not isinstance(request.data, dict):
             raise InvalidInput("Settings must be a JSON object.")
-        return Response(_to_wire(update_settings(user=get_unbound_user(request), changes=request.data)))
+        return Response(_to_wire(update_settings(user=get_user(request), changes=request.data)))
 
 
 class ExportView(AsyncAPIView):
@@ -112,7 +111,7 @@ class ExportView(AsyncAPIView):
         Everything that is remembered about the person, of every kind and status, table by table, as an
         attachment. Vectors and credentials are left out.
         """
-        return await in_database(answer_export, get_unbound_user(request))
+        return await in_database(answer_export, get_user(request))
 
 
 class EraseRequest(KnownFieldsSerializer):
@@ -142,7 +141,7 @@ class EraseView(APIView):
         For good, everywhere: tables, vectors, history, cache and queued work. The account and its tokens stay.
         Answers with a receipt of what was deleted, after looking for what is left.
         """
-        user = get_unbound_user(request)
+        user = get_user(request)
         body = read_body(EraseRequest, request)
         if not confirms_erasure(user, body["confirm"]):
             reason = "Must be the end user's external ID." if user.service_id else "Must be your user name."

@@ -145,13 +145,6 @@ def refuse_bound(user: User) -> None:
         raise Forbidden("A token that is bound to a space cannot do this.")
 
 
-def get_unbound_user(request: Request) -> User:
-    """Return who sends the request to read or change what is of all spaces; `Forbidden` for who is bound to one."""
-    user = get_user(request)
-    refuse_bound(user)
-    return user
-
-
 def create_space(*, user: User, **fields: Any) -> Space:
     """Make a space: `name`, and the other fields of `Space`.
 

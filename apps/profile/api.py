@@ -13,7 +13,6 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
-from apps.accounts.spaces import get_unbound_user
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict, TooLarge
 from apps.core.fields import KnownFieldsSerializer, StrictCharField, read_body
@@ -130,7 +129,7 @@ class ProfileView(APIView):
         return self._update(request, ProfileChangeRequest, replace=False)
 
     def _update(self, request: Request, serializer: type[ProfileChangeRequest], *, replace: bool) -> Response:
-        user, changes = get_unbound_user(request), read_body(serializer, request)
+        user, changes = get_user(request), read_body(serializer, request)
         update_profile(user=user, changes=changes, now=timezone.now(), replace=replace)
         return _answer(user)
 
@@ -140,7 +139,7 @@ class ProfileView(APIView):
 
         For good: with its versions and proposals, and it is not learned again from earlier messages.
         """
-        return Response({"deleted": forget_profile(user=get_unbound_user(request), now=timezone.now())})
+        return Response({"deleted": forget_profile(user=get_user(request), now=timezone.now())})
 
 
 class AcceptProposalView(APIView):
@@ -149,7 +148,7 @@ class AcceptProposalView(APIView):
     @operation("accept_proposal", scope=Scope.WRITE, answers=ProfileSerializer, problems=[NOT_PENDING])
     def post(self, request: Request, proposal_id: str) -> Response:
         """Accept a proposal. Its text becomes that of the section. Answers with the profile."""
-        user = get_unbound_user(request)
+        user = get_user(request)
         accept_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
         return _answer(user)
 
@@ -160,6 +159,6 @@ class RejectProposalView(APIView):
     @operation("reject_proposal", scope=Scope.WRITE, answers=ProfileSerializer, problems=[NOT_PENDING])
     def post(self, request: Request, proposal_id: str) -> Response:
         """Reject a proposal. It is not proposed again. Answers with the profile."""
-        user = get_unbound_user(request)
+        user = get_user(request)
         reject_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
         return _answer(user)

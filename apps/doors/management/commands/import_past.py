@@ -115,7 +115,7 @@ class Command(BaseCommand):
             for name, table in counts.get("tables", {}).items()
         ]
         self._print([*rows, ("Failed", counts.get("failed")), ("Problem", past_import.problem)])
-        failed = list_items(past_import.owner, past_import.id).filter(state=ImportItem.State.FAILED)
+        failed = list_items(past_import.user, past_import.id).filter(state=ImportItem.State.FAILED)
         for item in failed[:SHOWN]:
             self.stdout.write(f"{item.number + 1}: {item.label}: {item.detail}")
         if past_import.state != PastImport.State.DONE:
