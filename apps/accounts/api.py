@@ -93,7 +93,7 @@ class SettingsView(APIView):
         """Get the settings. What is in effect: your own settings, else global ones, the environment's, and defaults."""
         return Response(_to_wire(get_settings(get_user(request))))
 
-    @operation("update_settings", scope=Scope.ADMIN, body=CHANGES, answers=SETTINGS)
+    @operation("update_settings", scope=Scope.ADMIN, unbound=True, body=CHANGES, answers=SETTINGS)
     def patch(self, request: Request) -> Response:
         """Change settings. Only the given ones, from the next turn on. Null restores the default."""
         if not isinstance(request.data, dict):
@@ -104,7 +104,7 @@ class SettingsView(APIView):
 class ExportView(AsyncAPIView):
     """All data of the user as one JSON document."""
 
-    @operation("export_data", scope=Scope.ADMIN, answers=EXPORT)
+    @operation("export_data", scope=Scope.ADMIN, unbound=True, answers=EXPORT)
     async def get(self, request: Request) -> HttpResponseBase:
         """Export all data.
 
@@ -134,7 +134,7 @@ class ErasureReceiptSerializer(serializers.Serializer[object]):
 class EraseView(APIView):
     """Permanently erase all data of the user. The account and its tokens are kept."""
 
-    @operation("erase_data", scope=Scope.ADMIN, body=EraseRequest, answers=ErasureReceiptSerializer)
+    @operation("erase_data", scope=Scope.ADMIN, unbound=True, body=EraseRequest, answers=ErasureReceiptSerializer)
     def post(self, request: Request) -> Response:
         """Erase all data.
 

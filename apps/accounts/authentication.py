@@ -18,8 +18,10 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle, UserRateThrottle
 
 from apps.accounts.models import ApiToken, User
+from apps.accounts.selectors import get_user
 from apps.accounts.services.limits import Allowance, count_request
 from apps.accounts.services.people import act_through, find_token, resolve_person
+from apps.accounts.spaces import refuse_bound
 from apps.accounts.types import Scope, allows
 from apps.core.errors import Forbidden, Unauthenticated
 
@@ -74,6 +76,7 @@ class BrowserScheme(SessionScheme):
 class HasScope(BasePermission):
     """Ask for the scope that the method's operation names, and for `admin` where it has none.
 
+    A token that is bound to a space is refused what concerns all that the person has (P5).
     A browser session has all scopes.
     """
 
@@ -86,6 +89,8 @@ class HasScope(BasePermission):
         needed = Scope.READ if request.method == "OPTIONS" else Scope(described.scope) if described else Scope.ADMIN
         if not allows(token.scopes, needed):
             raise Forbidden(f"This needs a token with the scope {needed}.", fields={"scope": [str(needed)]})
+        if described and described.unbound:
+            refuse_bound(get_user(request))
         return True
 
 

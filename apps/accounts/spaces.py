@@ -82,6 +82,11 @@ def look_from(user: User, named: str) -> User:
     return user.within(find_space(user, named).pk if named else user.sight.space)
 
 
+def find_place(user: User, named: str) -> UUID | None:
+    """Return the ID of the space of this ID or name, None for `NONE`; or raise `NotFound`."""
+    return None if named == NONE else find_space(user, named).pk
+
+
 def enter_space(user: User, space_id: UUID | None) -> User:
     """Return the person as they look from the space of this ID, None: from where they are; or raise `NotFound`."""
     return user if space_id is None else user.within(get_space(user, space_id).pk)
@@ -95,10 +100,9 @@ class SpaceFilter(django_filters.CharFilter):
         super().__init__(field_name=field_name, label=label, **options)
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        refuse_forbidden(value)
         if not value:
             return qs
-        wanted = None if value == NONE else find_space(get_user(self.parent.request), value).pk
+        wanted = find_place(get_user(self.parent.request), value)
         return qs.filter(**{self.field_name: wanted} if wanted else {f"{self.field_name}__isnull": True})
 
 
@@ -123,6 +127,7 @@ def get_space(user: User, space_id: UUID) -> Space:
 
 def find_space(user: User, named: str) -> Space:
     """Return the space with this ID or name, whatever its case; or raise `NotFound`."""
+    refuse_forbidden(named)
     name = named.strip()
     meant, key = Q(name__iexact=name), read_key(name)
     space = list_spaces(user).filter(meant if key is None else meant | Q(id=key)).first()
@@ -140,9 +145,9 @@ def read_key(text: str) -> UUID | None:
 
 
 def refuse_bound(user: User) -> None:
-    """Raise `Forbidden` for who is bound to a space: spaces are made, changed and moved between from outside them."""
+    """Raise `Forbidden` for who is bound to a space: what concerns all that the person has is done from outside."""
     if not user.sight.everything:
-        raise Forbidden("A token that is bound to a space cannot do this.")
+        raise Forbidden("This cannot be done from within a space.")
 
 
 def create_space(*, user: User, **fields: Any) -> Space:

@@ -305,7 +305,7 @@ class StopView(AsyncAPIView):
         `stopped`. Without a single word the message is `failed`, with the reason `cancelled`. Without a reply
         under way nothing happens.
         """
-        message = await in_database(get_message, get_user(request), read_uuid(message_id))
+        message = await in_database(get_message, get_user(request), read_uuid(message_id), to_change=True)
         await stop_turn(message.id)
         return Response(MessageSerializer(message).data)
 

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.selectors import resolve_settings
+from apps.accounts.spaces import seen_from
 from apps.accounts.types import MemorySettings
 from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.chat.models import Turn
@@ -76,7 +77,8 @@ def list_turn_figures(user: User, session_id: uuid.UUID) -> QuerySet[Turn]:
 
 def get_turn(user: User, message_id: uuid.UUID) -> Turn:
     """Return the turn that a message, the user's or the reply, belongs to, or raise `NotFound`."""
-    turns = Turn.objects.filter(user=user).select_related("user_message", "assistant_message")
+    seen = Turn.objects.filter(seen_from(user, "session__space"), user=user)
+    turns = seen.select_related("user_message", "assistant_message")
     turn = turns.filter(assistant_message_id=message_id).first() or turns.filter(user_message_id=message_id).first()
     if turn is None:
         raise NotFound("There is no turn with this message.")

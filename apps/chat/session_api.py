@@ -18,7 +18,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
-from apps.accounts.spaces import NO_SPACE, SpaceFilter, enter_space
+from apps.accounts.spaces import NO_SPACE, SPACE, SpaceFilter, enter_space, read_sight
 from apps.accounts.types import Scope
 from apps.chat.search import MAX_FOUND, MAX_SEARCH_CHARS, Mode, find_conversations
 from apps.chat.selectors import list_models
@@ -249,9 +249,10 @@ class SearchView(APIView):
             ),
             query("since", SINCE, TimeFilter.schema),
             query("until", UNTIL, TimeFilter.schema),
+            SPACE,
         ],
         answers=FoundConversationsSerializer,
-        problems=[Problem(TooLarge, "`q` is too long")],
+        problems=[NO_SPACE, Problem(TooLarge, "`q` is too long")],
     )
     def get(self, request: Request) -> Response:
         """Search all conversations.
@@ -268,7 +269,7 @@ class SearchView(APIView):
         limit = read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND)
         within = TimeRange(since=read_time(request, "since"), until=read_time(request, "until"))
         found = find_conversations(
-            user=get_user(request), query=text, limit=limit, mode=cast(Mode, mode), within=within
+            user=read_sight(request), query=text, limit=limit, mode=cast(Mode, mode), within=within
         )
         return Response(FoundConversationsSerializer({"results": found}).data)
 

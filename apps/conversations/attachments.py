@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
+from apps.accounts.spaces import changed_from
 from apps.conversations.file_text import UnreadableAttachment, extract_text
 from apps.conversations.models import Attachment
 from apps.conversations.sessions import get_session, lock_session
@@ -48,7 +49,8 @@ def add_attachment(*, user: User, session_id: uuid.UUID, name: str, data: bytes,
 
 def remove_attachment(*, user: User, attachment_id: uuid.UUID) -> None:
     """Delete a file's text; the prompt does not hold it from then on. Raises `NotFound`."""
-    deleted, _rows = Attachment.objects.filter(user=user, id=attachment_id).delete()
+    mine = Attachment.objects.filter(changed_from(user, "session__space"), user=user)
+    deleted, _rows = mine.filter(id=attachment_id).delete()
     if not deleted:
         raise NotFound("This file does not exist.")
 

@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.accounts.services.ledger import record_sessions
 from apps.accounts.services.people import get_program, keep_account
-from apps.accounts.spaces import changed_from, seen_from
+from apps.accounts.spaces import changed_from, enter_space, seen_from
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS
@@ -101,8 +101,10 @@ def delete_idle_temporary_sessions() -> int:
 
 def set_collected(*, user: User, message_id: uuid.UUID, is_collected: bool) -> Message:
     """Mark a message as a favourite, or no longer (C1)."""
-    Message.objects.filter(user=user, id=message_id).update(is_collected=is_collected)
-    return get_message(user, message_id)
+    message = get_message(user, message_id, to_change=True)
+    message.is_collected = is_collected
+    message.save(update_fields=["is_collected"])
+    return message
 
 
 def make_title(content: str) -> str:
@@ -165,6 +167,25 @@ def get_session(user: User, session_id: uuid.UUID, *, to_change: bool = False) -
     return session
 
 
+def find_room(user: User, *, session_id: uuid.UUID | None, space_id: uuid.UUID | None) -> User:
+    """Return the person as they look from where something that they add goes (P3).
+
+    That is the space named, else the one that its session learns to, else where they are. Raises `NotFound` for a space
+    that is not theirs, and for a session that is not, or that cannot be changed from where they look.
+    """
+    session = None if session_id is None else get_session(user, session_id, to_change=True)
+    if session is not None and space_id is None and user.sight.everything:
+        return user.within(session.learns_in)
+    return enter_space(user, space_id)
+
+
+def find_spaces(user: User, session_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, uuid.UUID | None]:
+    """Return the space that each of these sessions is in; one query, or none where the person sees no space."""
+    if not user.sight.everything and user.sight.space is None:
+        return dict.fromkeys(session_ids)
+    return dict(Session.objects.filter(user=user, id__in=session_ids).values_list("id", "space_id"))
+
+
 def list_messages(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
     """Messages of a session in the order in which they were said; `NotFound` without the session.
 
@@ -181,9 +202,10 @@ def find_offset(messages: QuerySet[Message], message_id: uuid.UUID) -> int:
     return messages.filter(position__lt=position).count()
 
 
-def get_message(user: User, message_id: uuid.UUID) -> Message:
-    """Return the message, or raise `NotFound`."""
-    message = Message.objects.filter(user=user, id=message_id).first()
+def get_message(user: User, message_id: uuid.UUID, *, to_change: bool = False) -> Message:
+    """Return the message, or raise `NotFound`; `to_change`: as in `get_session`."""
+    allowed = changed_from if to_change else seen_from
+    message = Message.objects.filter(allowed(user, "session__space"), user=user, id=message_id).first()
     if message is None:
         raise NotFound("This message does not exist.")
     return message

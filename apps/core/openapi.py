@@ -68,7 +68,7 @@ SHARED: dict[int, SharedError] = {
     ),
     403: SharedError(
         "Forbidden",
-        "The token's scopes do not allow this, or a browser's request has no CSRF token.",
+        "The token's scopes or its space do not allow this, or a browser's request has no CSRF token.",
         [
             Problem(Forbidden, "This needs a token with the scope write", {"scope": ["write"]}),
             Problem(Forbidden, "There is no CSRF token"),

@@ -85,6 +85,7 @@ class Operation:
     status: int
     answers: Any
     problems: Sequence[Problem]
+    unbound: bool
 
 
 def describe(
@@ -97,6 +98,7 @@ def describe(
     status: int = 200,
     answers: Any = None,
     problems: Sequence[Problem] = (),
+    unbound: bool = False,
 ) -> Callable[[Method], Method]:
     """Describe a view method, whose docstring says what it does. Only what cannot be derived is said here.
 
@@ -106,12 +108,13 @@ def describe(
     `answers`: what is answered with `status`, or `Answer`s by status, in a list for several media types. Without it, a
     DELETE answers `{"deleted": n}`, and other methods what the view's `serializer_class` says.
     `problems`: only those that not every such request can have; each is provoked in tests/contracts.
+    `unbound`: it concerns all that a person has, and is refused to a token that is bound to a space (P5).
     """
 
     def mark(method: Method) -> Method:
         summary, _, description = " ".join((method.__doc__ or "").split()).partition(".")
         method.operation = Operation(  # type: ignore[attr-defined]
-            id, summary, description.strip(), tag, scope, parameters, body, status, answers, problems
+            id, summary, description.strip(), tag, scope, parameters, body, status, answers, problems, unbound
         )
         return method
 

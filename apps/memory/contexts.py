@@ -14,7 +14,7 @@ from django.db.models import Func, IntegerField, Max, Prefetch, Q, QuerySet, Sum
 from apps.accounts.models import User
 from apps.accounts.services.people import get_program
 from apps.accounts.spaces import changed_from, seen_from
-from apps.conversations.sessions import get_session
+from apps.conversations.sessions import find_room
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import clean_text, find_forbidden
@@ -163,20 +163,20 @@ def create_context(
     content: str,
     now: datetime,
     session_id: UUID | None = None,
+    space_id: UUID | None = None,
     message_id: UUID | None = None,
     number: int = 0,
 ) -> SharedContext:
-    """Make a shared context with a new unique ID (X1).
+    """Make a shared context with a new unique ID (X1), in the space named, else in that of the session.
 
     `message_id`: of the message that it is made for, in the session `session_id`; `number`: how many were made for it
     before. What was made for it as that one already, as its reply is tried again, is returned instead.
-    Raises `InvalidInput`; `TooLarge` over 64 KiB; `NotFound` for a session that is not theirs.
+    Raises `InvalidInput`; `TooLarge` over 64 KiB; `NotFound` for a session or space that is not theirs.
     """
     title = _check_text("title", title, limit=MAX_TITLE_CHARACTERS)
     content = _check_text("content", content)
     _check_size("content", len(content.encode()))
-    if session_id is not None:
-        user = user.within(get_session(user, session_id).space_id)
+    user = find_room(user, session_id=session_id, space_id=space_id)
     if session_id is not None and message_id is not None:
         _lock_contexts(session_id)
         made = SharedContext.objects.filter(user=user, session=session_id, message=message_id)

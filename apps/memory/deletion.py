@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps.accounts.models import User
+from apps.accounts.spaces import changed_from
 from apps.conversations.sessions import keep_sessions
 from apps.core.db import fetch_rows
 from apps.core.text.clean import json_text
@@ -84,7 +85,10 @@ def delete_memories(
 
 @transaction.atomic
 def delete_all_memories(kind: MemoryKind, *, user: User, now: datetime) -> int:
-    """Delete every memory of a kind, of any status, for good; returns how many. Working memory stays (L6)."""
+    """Delete every memory of a kind, of any status, for good; returns how many. Working memory stays (L6).
+
+    Of who is bound to a space, those that are there.
+    """
     lock_memories(user)
     return _delete(kind, user, None, now=now)
 
@@ -126,7 +130,7 @@ def _delete(kind: MemoryKind, user: User, ids: Sequence[UUID] | None, *, now: da
     if ids is not None and not ids:
         return 0
     mine = kind.model.objects.filter(user=user)
-    doomed = mine if ids is None else mine.filter(id__in=ids)
+    doomed = mine.filter(changed_from(user)) if ids is None else mine.filter(id__in=ids)
     texts = {row.pop("id"): row for row in doomed.values("id", *kind.texts)}
     stop_recalling_sources(user, doomed)
     doomed.delete()

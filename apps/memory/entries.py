@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
 from apps.accounts.spaces import held_by
-from apps.conversations.sessions import get_session
+from apps.conversations.sessions import find_room
 from apps.core.text.fold import normalize_key, spell_value
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.judge.types import Said
@@ -399,16 +399,17 @@ def create_memory(
     confidence: float = 1.0,
     source: str = Source.USER_STATED,
     session_id: UUID | None = None,
+    space_id: UUID | None = None,
 ) -> tuple[LongTermMemory, Action]:
     """Store a memory its owner wrote: CREATED, SUPERSEDED (it replaces the key's value) or REFRESHED (the same again).
 
+    It goes to the space named, else to that of the session (`find_room`).
     What was deleted or rejected before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and
-    `NotFound` for a session that is not theirs.
+    `NotFound` for a session or space that is not theirs.
     """
     values = {"category": category, "key": key, "value": value, "confidence": confidence, "source": source}
     values = LONG_TERM.clean(values)
-    if session_id is not None:
-        get_session(user, session_id)
+    user = find_room(user, session_id=session_id, space_id=space_id)
     normalized_key = normalize_key(values["key"])
     lock_memories(user)
     clear_tombstones(user=user, digests=LONG_TERM.digests(user, values))

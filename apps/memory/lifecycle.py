@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
-from apps.conversations.sessions import get_session
+from apps.conversations.sessions import find_room
 from apps.core.db import fetch_rows
 from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.core.text.clean import readable_text
@@ -66,17 +66,23 @@ def create_atomic_memories(
 
 @transaction.atomic
 def create_atomic_memory(
-    *, user: User, content: str, now: datetime, session_id: UUID | None = None, **fields: Any
+    *,
+    user: User,
+    content: str,
+    now: datetime,
+    session_id: UUID | None = None,
+    space_id: UUID | None = None,
+    **fields: Any,
 ) -> tuple[AtomicMemory, bool]:
     """Store a memory its owner wrote; returns it, and whether it is new. `fields`: others of `ATOMIC.editable`.
 
+    It goes to the space named, else to that of the session (`find_room`).
     An active one with the same content takes the new tags and spelling instead, so that nothing is there twice (A3).
     What was deleted before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and `NotFound` for a
-    session that is not theirs.
+    session or space that is not theirs.
     """
     values = ATOMIC.clean({"content": content, **fields})
-    if session_id is not None:
-        get_session(user, session_id)
+    user = find_room(user, session_id=session_id, space_id=space_id)
     lock_memories(user)
     clear_tombstones(user=user, digests=ATOMIC.digests(user, values))
     same = _find_same(ATOMIC, user, values).order_by("create_time").first()

@@ -25,6 +25,9 @@ class LinkedSerializer(serializers.Serializer[Any]):
     message_id = serializers.UUIDField(
         allow_null=True, read_only=True, help_text="The message in which it was said; null if there is none."
     )
+    space = serializers.UUIDField(
+        source="space_id", allow_null=True, read_only=True, help_text="ID of the space it is in; null: everywhere."
+    )
     superseded_by = serializers.UUIDField(
         source="superseded_by_id", allow_null=True, read_only=True, help_text="ID of the memory that took its place."
     )
@@ -37,6 +40,7 @@ class LongTermMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Lon
         "id": "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13",
         "session_id": None,
         "message_id": None,
+        "space": None,
         "category": "fact",
         "key": "allergies",
         "value": ["peanuts", "shrimp"],
@@ -77,6 +81,7 @@ class AtomicMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Atomi
         "id": "b72ee391-ef08-4753-8e80-6bd21f8837be",
         "session_id": "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42",
         "message_id": "2f6a1f0a-7c7e-4a35-8b8e-0d5f3a9e6b11",
+        "space": None,
         "content": "用户上周六搬到了成都。",
         "source": "user_stated",
         "tags": ["住处"],

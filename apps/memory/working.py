@@ -14,7 +14,8 @@ from django.db.models import F, QuerySet, Value
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, working_ttl
-from apps.conversations.sessions import lock_session
+from apps.accounts.spaces import seen_from
+from apps.conversations.sessions import get_session, lock_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
@@ -184,10 +185,11 @@ def find_working_memory(
 
 def get_working_memory(user: User, session_id: uuid.UUID, *, now: datetime, ttl_minutes: int) -> WorkingMemorySnapshot:
     """Return the live working memory of the session, or raise `NotFound` (W2, W4)."""
-    snapshot = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes)
-    if snapshot is None:
+    rows = WorkingMemory.objects.filter(seen_from(user, "session__space"), user=user, session_id=session_id)
+    row = live(rows, now=now, ttl_minutes=ttl_minutes).first()
+    if row is None:
         raise NotFound(NO_WORKING_MEMORY)
-    return snapshot
+    return to_snapshot(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,7 @@ def update_working_memory(
         raise InvalidInput(
             "A form has fields and a timestamp (H1).", fields={key: ["Must be a form, or null."] for key in wrong}
         )
+    get_session(user, session_id, to_change=True)
     settings = get_settings(user)
     row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
     if row is None:
@@ -349,6 +352,7 @@ def delete_working_memory(*, user: User, session_id: uuid.UUID) -> int:
 
     Raises `NotFound` where there is nothing of either.
     """
+    get_session(user, session_id, to_change=True)
     deleted, _by_model = WorkingMemory.objects.filter(user=user, session_id=session_id).delete()
     earlier, _by_model = WorkingMemoryRevision.objects.filter(user=user, session_id=session_id).delete()
     if not deleted + earlier:

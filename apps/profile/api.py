@@ -110,7 +110,7 @@ class ProfileView(APIView):
         """Get the profile. Where there is none yet, the texts are empty and `version` is 0."""
         return _answer(get_user(request))
 
-    @operation("replace_profile", scope=Scope.WRITE, body=ProfileReplaceRequest, problems=[TOO_LARGE])
+    @operation("replace_profile", scope=Scope.WRITE, unbound=True, body=ProfileReplaceRequest, problems=[TOO_LARGE])
     def put(self, request: Request) -> Response:
         """Replace the profile.
 
@@ -119,7 +119,7 @@ class ProfileView(APIView):
         """
         return self._update(request, ProfileReplaceRequest, replace=True)
 
-    @operation("update_profile", scope=Scope.WRITE, body=ProfileChangeRequest, problems=[TOO_LARGE])
+    @operation("update_profile", scope=Scope.WRITE, unbound=True, body=ProfileChangeRequest, problems=[TOO_LARGE])
     def patch(self, request: Request) -> Response:
         """Change the profile.
 
@@ -133,7 +133,7 @@ class ProfileView(APIView):
         update_profile(user=user, changes=changes, now=timezone.now(), replace=replace)
         return _answer(user)
 
-    @operation("delete_profile", scope=Scope.ADMIN)
+    @operation("delete_profile", scope=Scope.ADMIN, unbound=True)
     def delete(self, request: Request) -> Response:
         """Delete the profile.
 
@@ -145,7 +145,7 @@ class ProfileView(APIView):
 class AcceptProposalView(APIView):
     """Accept a proposal and write it into its section; 409 unless it is pending. Returns the profile."""
 
-    @operation("accept_proposal", scope=Scope.WRITE, answers=ProfileSerializer, problems=[NOT_PENDING])
+    @operation("accept_proposal", scope=Scope.WRITE, unbound=True, answers=ProfileSerializer, problems=[NOT_PENDING])
     def post(self, request: Request, proposal_id: str) -> Response:
         """Accept a proposal. Its text becomes that of the section. Answers with the profile."""
         user = get_user(request)
@@ -156,7 +156,7 @@ class AcceptProposalView(APIView):
 class RejectProposalView(APIView):
     """Reject a proposal; it is not proposed again. 409 unless it is pending. Returns the profile."""
 
-    @operation("reject_proposal", scope=Scope.WRITE, answers=ProfileSerializer, problems=[NOT_PENDING])
+    @operation("reject_proposal", scope=Scope.WRITE, unbound=True, answers=ProfileSerializer, problems=[NOT_PENDING])
     def post(self, request: Request, proposal_id: str) -> Response:
         """Reject a proposal. It is not proposed again. Answers with the profile."""
         user = get_user(request)

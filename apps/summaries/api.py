@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
+from apps.accounts.spaces import NO_SPACE, SpaceFilter
 from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.core.errors import Conflict
@@ -39,16 +40,20 @@ class SessionSummarySerializer(serializers.ModelSerializer[SessionSummary]):
     example = {
         "id": "6c2e9b1d-8f47-4a50-93d6-7e0b5a4c1f82",
         "session_id": "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42",
+        "space": None,
         "title": "Dinner for Anna",
         "snippet": "Planned a vegetarian dinner without peanuts for Friday: mushroom risotto.",
         "created_at": "2026-11-20T18:06:10.845117Z",
     }
 
     session_id = serializers.UUIDField(read_only=True)
+    space = serializers.UUIDField(
+        source="session.space_id", allow_null=True, read_only=True, help_text="ID of the space that the session is in."
+    )
 
     class Meta:
         model = SessionSummary
-        fields = read_only_fields = ("id", "session_id", "title", "snippet", "created_at")
+        fields = read_only_fields = ("id", "session_id", "space", "title", "snippet", "created_at")
 
 
 class SummaryChangeRequest(KnownFieldsSerializer):
@@ -72,17 +77,23 @@ class SummaryRequest(SummaryChangeRequest):
     session_id = StrictUUIDField()
 
 
+class SummaryFilter(TimesFilter):
+    """Narrow the list to a space, and order it."""
+
+    space = SpaceFilter("session__space")
+
+
 class SummariesView(generics.ListAPIView[SessionSummary]):
     """Summaries of the user's sessions, newest first; write one by hand."""
 
     serializer_class = SessionSummarySerializer
-    filterset_class = TimesFilter
+    filterset_class = SummaryFilter
     queryset = SessionSummary.objects.none()  # for the schema; requests see their user's own
 
     def get_queryset(self) -> Any:
-        return list_session_summaries(get_user(self.request))
+        return list_session_summaries(get_user(self.request)).select_related("session")
 
-    @operation("list_summaries", scope=Scope.READ)
+    @operation("list_summaries", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
         """List summaries. Newest first."""
         return self.list(request)

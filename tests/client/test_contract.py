@@ -36,7 +36,7 @@ LEFT_OUT = {
 # Fields that the method itself chooses: there is one method for each value.
 NOT_SENT = {
     "imports.create": {"dry_run"},
-    "sessions.rename": {"pinned", "archived", "model"},
+    "sessions.rename": {"pinned", "archived", "model", "space"},
     "sessions.send": {"stream"},
     "messages.retry": {"stream"},
     "messages.regenerate": {"stream"},

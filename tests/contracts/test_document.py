@@ -22,7 +22,7 @@ from tests.contracts.routes import list_api_calls
 
 CONTRACT = Path(__file__).with_name("api_contract.txt")
 VERBS = {
-    "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list",
+    "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list", "move",
     "preview", "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo",
     "update",
 }  # fmt: skip

@@ -18,6 +18,7 @@ from django.test import Client, override_settings
 from django.utils import timezone
 from rest_framework.throttling import UserRateThrottle
 
+from apps.accounts import spaces
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from apps.chat.api import MODEL_UNAVAILABLE
@@ -36,6 +37,7 @@ NOBODYS = str(uuid.UUID(int=0))
 LONG = "长" * 32_001
 MODEL_FAILED = MODEL_UNAVAILABLE.when
 NO_SESSION = conversations.NO_SESSION.when
+NO_SPACE = spaces.NO_SPACE.when
 
 
 def call(
@@ -113,7 +115,7 @@ Provoke = Callable[[ApiClient, World], Answer] | tuple[str, str, dict[str, Any]]
 
 TAKEN = {"category": "fact", "key": f"key {SECRET}", "value": "v"}
 TOOLS = [{"type": "function", "name": "look", "function": {"name": "look"}}]
-GONE_SESSION = {"session_id": NOBODYS}
+GONE_SESSION, IN_NOBODYS = {"session_id": NOBODYS}, {"space": NOBODYS}
 ASKED = {"messages": [{"role": "user", "content": "hello"}]}
 NOT_THERE = {"X-Session-Id": NOBODYS}
 LONG_Q = {"params": {"q": "x" * 32_001}}
@@ -261,7 +263,32 @@ FORMS, ATTACHMENTS = "/chat/sessions/{session}/hitl-forms", "/chat/sessions/{ses
 LONG_TERM, ATOMIC, SEARCH = "/memory/long-term", "/memory/atomic", "/memory/conversations/search"
 SUMMARY = {"title": "t", "snippet": "s"}
 
+
+def _look_from_nowhere(path: str) -> Provoke:
+    return "GET", path, {"params": {"q": "x", "space": NOBODYS}}
+
+
 PROVOCATIONS: dict[str, dict[str, Provoke]] = {
+    **{
+        name: {NO_SPACE: _look_from_nowhere(path)}
+        for name, path in {
+            "list_sessions": "/chat/sessions",
+            "list_memories": LONG_TERM,
+            "list_atomic_memories": ATOMIC,
+            "list_shared_contexts": "/memory/contexts",
+            "list_summaries": "/summaries",
+            "list_changes": "/memory/changes",
+        }.items()
+    },
+    "create_space": {"Another space has this name": _post("/memory/spaces", name=SECRET)},
+    "update_space": {
+        "Another space has this name": lambda alice, world: alice.patch(
+            f"/memory/spaces/{_add(alice, '/memory/spaces', {'name': 'n'})}", json={"name": SECRET}
+        )
+    },
+    "move_memories": {NO_SPACE: _post("/memory/move", ids=[NOBODYS], **IN_NOBODYS)},
+    "create_session": {NO_SPACE: _post("/chat/sessions", **IN_NOBODYS)},
+    "update_session": {NO_SPACE: ("PATCH", "/chat/sessions/{session}", {"json": IN_NOBODYS})},
     "send_message": {
         "The key was used for another message": _with_key(MESSAGES, {"content": "one"}, {"content": "two"}),
         "`content` is too long": _post(MESSAGES, content=LONG),
@@ -274,7 +301,10 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     "preview_prompt": {
         "`message` is too long": ("GET", "/chat/sessions/{session}/context", {"params": {"message": "x" * 32_001}})
     },
-    "search_sessions": {"`q` is too long": ("GET", "/chat/search", {"params": {"q": "x" * 1_001}})},
+    "search_sessions": {
+        NO_SPACE: _look_from_nowhere("/chat/search"),
+        "`q` is too long": ("GET", "/chat/search", {"params": {"q": "x" * 1_001}}),
+    },
     "submit_form": {
         "The form does not fit into working memory": _post(FORMS, title="t", fields={"text": LONG}),
         "The model failed; the form is kept": _post(FORMS, title="t", fields={"text": "hello"}),
@@ -302,6 +332,7 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     "undo_edit": {"A reply is under way": _undo_edit_too_early},
     "create_memory": {
         NO_SESSION: _post(LONG_TERM, **TAKEN, **GONE_SESSION),
+        NO_SPACE: _post(LONG_TERM, **TAKEN, **IN_NOBODYS),
         "The value is too large": _post(LONG_TERM, **{**TAKEN, "value": LONG}),
     },
     "replace_memory": _of_memory("PUT"),
@@ -310,17 +341,22 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     "reject_memory": _decided("/memory/long-term/{pending}/reject"),
     "search_memories": {
         NO_SESSION: ("GET", f"{LONG_TERM}/search", {"params": {"q": "x", **GONE_SESSION}}),
+        NO_SPACE: _look_from_nowhere(f"{LONG_TERM}/search"),
         "`q` is too long": ("GET", f"{LONG_TERM}/search", LONG_Q),
     },
     "create_atomic_memory": {
         NO_SESSION: _post(ATOMIC, content="c", **GONE_SESSION),
+        NO_SPACE: _post(ATOMIC, content="c", **IN_NOBODYS),
         "The content is too long": _post(ATOMIC, content=LONG),
     },
     "replace_atomic_memory": _of_atomic_memory("PUT"),
     "update_atomic_memory": _of_atomic_memory("PATCH"),
     "accept_atomic_memory": _decided("/memory/atomic/{pending_atomic}/accept"),
     "reject_atomic_memory": _decided("/memory/atomic/{pending_atomic}/reject"),
-    "search_atomic_memories": {"`q` is too long": ("GET", f"{ATOMIC}/search", LONG_Q)},
+    "search_atomic_memories": {
+        NO_SPACE: _look_from_nowhere(f"{ATOMIC}/search"),
+        "`q` is too long": ("GET", f"{ATOMIC}/search", LONG_Q),
+    },
     "get_working_memory": _of_working_memory("GET"),
     "delete_working_memory": _of_working_memory("DELETE"),
     "update_working_memory": {
@@ -333,11 +369,13 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     },
     "create_shared_context": {
         NO_SESSION: _post("/memory/contexts", title="t", content="c", **GONE_SESSION),
+        NO_SPACE: _post("/memory/contexts", title="t", content="c", **IN_NOBODYS),
         "The context would have over 64 KiB": _post("/memory/contexts", title="t", content=LONG),
     },
     "add_context_entry": {"The context would have over 64 KiB": _post("/memory/contexts/{context}/entries", text=LONG)},
     "search_conversations": {
         NO_SESSION: _post(SEARCH, query="x", chat_id=NOBODYS),
+        NO_SPACE: _post(SEARCH, query="x", **IN_NOBODYS),
         "`query` is too long": _post(SEARCH, query=LONG),
         "The embedding model cannot be asked": _post(SEARCH, query="what no test before has asked"),
     },

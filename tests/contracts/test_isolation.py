@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.db.models import Model
 
-from apps.accounts.models import User
+from apps.accounts.models import Space, User
 from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.conversations.models import Message, Session
 from apps.doors.models import PastImport
@@ -47,6 +47,7 @@ LISTS: dict[str, tuple[str, type[Model]]] = {
     "shared-contexts": ("?limit=200", SharedContext),
     "summaries": ("?limit=200", SessionSummary),
     "changes": ("?limit=200", Change),
+    "spaces": ("?limit=200", Space),
     "imports": ("?limit=200", PastImport),
 }
 OTHER_READS = {
@@ -115,6 +116,13 @@ def test_an_object_is_not_there_for_anybody_else(subtests: pytest.Subtests, peop
         ("post", "/memory/atomic", {"content": "c", **session}),
         ("post", "/summaries", {**SUMMARY, **session}),
         ("post", "/memory/conversations/search", {**EVERYTHING, "chat_id": world.session}),
+        ("post", "/memory/conversations/search", {**EVERYTHING, "space": world.space}),
+        ("post", "/chat/sessions", {"space": world.space}),
+        ("post", "/memory/atomic", {"content": "c", "space": world.space}),
+        ("post", "/memory/contexts", {"title": "t", "content": "c", "space": world.space}),
+        ("post", "/memory/move", {"ids": [world.pending], "space": world.space}),
+        ("get", f"/memory/atomic?space={world.space}", None),
+        ("get", f"/memory/atomic/search?q=violet&space={world.space}", None),
     ]
     for other in people.others:
         answers = [(name_call(route), method, send(other, route, method, world)) for route, method in OBJECT_CALLS]
@@ -126,6 +134,8 @@ def test_an_object_is_not_there_for_anybody_else(subtests: pytest.Subtests, peop
                 people.assert_silent(answer, path)
         missing = other.post("/memory/long-term/batch-delete", json={"ids": [world.pending]})
         assert missing.json() == {"deleted": 0, "missing": [world.pending]}
+        moved = other.post("/memory/move", json={"ids": [world.pending], "space": None})
+        assert moved.json() == {"moved": 0, "taken": [], "operation": None}
     assert dump(people.owner.user) == before
 
 

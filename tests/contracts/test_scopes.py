@@ -27,6 +27,7 @@ ADMINS = {
     ("settings", "patch"),
     ("export", "get"),
     ("erase", "post"),
+    ("space", "delete"),
 }
 
 # What reads by other methods than GET.

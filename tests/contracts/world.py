@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.accounts.models import LoginSession, User
 from apps.accounts.services.people import update_settings
+from apps.accounts.spaces import create_space
 from apps.chat.models import Turn
 from apps.chat.turn.commands import record_commands
 from apps.conversations.models import Message, Session, Work
@@ -73,6 +74,7 @@ class World:
     pending_atomic: str
     past_import: str
     attachment: str
+    space: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -89,6 +91,7 @@ class World:
             "candidate_id": self.atomic,
             "import_id": self.past_import,
             "attachment_id": self.attachment,
+            "space_id": self.space,
             "response_id": f"resp_{uuid.UUID(self.reply).hex}",
             "model": "jiyi",
         }
@@ -178,6 +181,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         pending_atomic=str(pending_atomic.id),
         past_import=str(past_import.id),
         attachment=attached["id"],
+        space=str(user.sight.space or create_space(user=user, name=secret).id),
     )
 
 

@@ -25,7 +25,7 @@ def test_a_summary_is_written_read_and_listed(alice: ApiClient):
     response = create(alice, session_id=session_id)
     assert response.status_code == 201
     summary = response.json()
-    assert list(summary) == ["id", "session_id", "title", "snippet", "created_at"]
+    assert list(summary) == ["id", "session_id", "space", "title", "snippet", "created_at"]
     assert (summary["session_id"], summary["title"], summary["snippet"]) == (session_id, "退租", "用户想提前退租。")
     assert alice.get(f"/summaries/{summary['id']}").json() == summary
     second = create(alice, title="另一个").json()

@@ -241,7 +241,7 @@ class ImportsView(generics.ListAPIView[PastImport]):
     def get_queryset(self) -> QuerySet[PastImport]:
         return list_imports(get_user(self.request))
 
-    @operation("list_imports", scope=Scope.READ)
+    @operation("list_imports", scope=Scope.READ, unbound=True)
     def get(self, request: Request) -> Response:
         """List imports. Newest first."""
         return self.list(request)
@@ -249,6 +249,7 @@ class ImportsView(generics.ListAPIView[PastImport]):
     @operation(
         "create_import",
         scope=Scope.WRITE,
+        unbound=True,
         body=PastImportRequest,
         answers={
             200: Answer(ImportPreviewSerializer, "With `dry_run`: what the file holds."),
@@ -291,12 +292,12 @@ class ImportsView(generics.ListAPIView[PastImport]):
 class ImportView(APIView):
     """One import."""
 
-    @operation("get_import", scope=Scope.READ, answers=PastImportSerializer)
+    @operation("get_import", scope=Scope.READ, unbound=True, answers=PastImportSerializer)
     def get(self, request: Request, import_id: str) -> Response:
         """Get an import. Its progress and its report."""
         return Response(PastImportSerializer(get_import(get_user(request), read_uuid(import_id))).data)
 
-    @operation("delete_import", scope=Scope.WRITE, problems=[Problem(Conflict, "It is being undone")])
+    @operation("delete_import", scope=Scope.WRITE, unbound=True, problems=[Problem(Conflict, "It is being undone")])
     def delete(self, request: Request, import_id: str) -> Response:
         """Cancel an import, or delete its report.
 
@@ -317,7 +318,7 @@ class ImportItemsView(generics.ListAPIView[ImportItem]):
     def get_queryset(self) -> QuerySet[ImportItem]:
         return list_items(get_user(self.request), read_uuid(self.kwargs["import_id"]))
 
-    @operation("list_import_items", scope=Scope.READ)
+    @operation("list_import_items", scope=Scope.READ, unbound=True)
     def get(self, request: Request, import_id: str) -> Response:
         """List the items of an import. The outcome for each conversation and memory, in the order of the file."""
         return self.list(request)
@@ -329,6 +330,7 @@ class ImportUndoView(APIView):
     @operation(
         "undo_import",
         scope=Scope.WRITE,
+        unbound=True,
         status=202,
         answers=PastImportSerializer,
         problems=[Problem(Conflict, "It has not ended, was undone already, or restored an export of everything")],

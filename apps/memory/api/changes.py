@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
+from apps.accounts.spaces import NO_SPACE, SpaceFilter
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict
 from apps.core.http import read_uuid
@@ -36,6 +37,7 @@ class ChangeFilter(django_filters.FilterSet):
     message_id = django_filters.UUIDFilter(label="Only changes that this message caused.")
     kind = django_filters.ChoiceFilter(choices=Change.Kind.choices, label="Only changes of this kind of memory.")
     action = django_filters.ChoiceFilter(choices=Change.Action.choices, label="Only this kind of change.")
+    space = SpaceFilter()
     origin = django_filters.ChoiceFilter(choices=Change.Origin.choices, label="Only changes that came from there.")
 
 
@@ -54,6 +56,7 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
         "action": "supersede",
         "origin": "extraction",
         "actor": None,
+        "space": None,
         "message_id": "2f6a1f0a-7c7e-4a35-8b8e-0d5f3a9e6b11",
         "before": {"key": "home", "value": "Leeds", "category": "fact", "status": "active"},
         "after": {"key": "home", "value": "Leeds", "category": "fact", "status": "superseded"},
@@ -81,6 +84,7 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
             "action",
             "origin",
             "actor",
+            "space",
             "message_id",
             "before",
             "after",
@@ -91,6 +95,7 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
         extra_kwargs = {
             "operation": {"help_text": "Changes with the same operation belong together and are undone together."},
             "undone_by": {"help_text": "The operation that undid it."},
+            "space": {"help_text": "ID of the space that it was in; null: everywhere."},
         }
 
 
@@ -110,7 +115,7 @@ class ChangesView(generics.ListAPIView[Change]):
     def get_queryset(self) -> Any:
         return list_changes(get_user(self.request))
 
-    @operation("list_changes", scope=Scope.READ)
+    @operation("list_changes", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
         """List changes. Newest first: who changed which memory, when and why, with the state before and after."""
         return self.list(request)

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
+from apps.accounts.spaces import NO_SPACE, SpaceFilter
 from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.core.errors import TooLarge
@@ -20,6 +21,7 @@ from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.pagination import TimesFilter
 from apps.memory import contexts as services
+from apps.memory.api.lists import SPACE_HELP
 from apps.memory.contexts import (
     MAX_AUTHOR_CHARACTERS,
     MAX_CONTEXT_BYTES,
@@ -46,6 +48,7 @@ class SharedContextSerializer(serializers.ModelSerializer[SharedContext]):
     example = {
         "id": "3b0f6a4c-2e91-4d7a-8c55-6f1e9d2a7b38",
         "session_id": None,
+        "space": None,
         "title": "租房合同纠纷",
         "content": "合同自2025年3月1日起，为期两年，月租4500元，提前三个月通知解约。",
         "entries": [
@@ -65,7 +68,16 @@ class SharedContextSerializer(serializers.ModelSerializer[SharedContext]):
 
     class Meta:
         model = SharedContext
-        fields = read_only_fields = ("id", "session_id", "title", "content", "entries", "created_at", "updated_at")
+        fields = read_only_fields = (
+            "id",
+            "session_id",
+            "space",
+            "title",
+            "content",
+            "entries",
+            "created_at",
+            "updated_at",
+        )
 
 
 class SharedContextRequest(KnownFieldsSerializer):
@@ -76,6 +88,7 @@ class SharedContextRequest(KnownFieldsSerializer):
     title = StrictCharField(max_length=MAX_TITLE_CHARACTERS)
     content = StrictCharField()
     session_id = StrictUUIDField(required=False, allow_null=True)
+    space = StrictUUIDField(source="space_id", required=False, allow_null=True, help_text=SPACE_HELP)
 
 
 class ContextEntryRequest(KnownFieldsSerializer):
@@ -87,6 +100,12 @@ class ContextEntryRequest(KnownFieldsSerializer):
     author = StrictCharField(required=False, max_length=MAX_AUTHOR_CHARACTERS)
 
 
+class SharedContextFilter(TimesFilter):
+    """Narrow the list to a space, and order it."""
+
+    space = SpaceFilter()
+
+
 def _too_large(field: str) -> Problem:
     reason = f"A shared context has at most {MAX_CONTEXT_BYTES:,} bytes in all; this would make 70,000."
     return Problem(TooLarge, "The context would have over 64 KiB", {field: [reason]})
@@ -96,13 +115,13 @@ class ContextsView(generics.ListAPIView[SharedContext]):
     """The user's shared contexts, newest first; create one."""
 
     serializer_class = SharedContextSerializer
-    filterset_class = TimesFilter
+    filterset_class = SharedContextFilter
     queryset = SharedContext.objects.none()  # for the schema; requests see their user's own
 
     def get_queryset(self) -> Any:
         return list_contexts(get_user(self.request))
 
-    @operation("list_shared_contexts", scope=Scope.READ)
+    @operation("list_shared_contexts", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
         """List shared contexts. Newest first."""
         return self.list(request)
@@ -112,7 +131,7 @@ class ContextsView(generics.ListAPIView[SharedContext]):
         scope=Scope.WRITE,
         body=SharedContextRequest,
         status=201,
-        problems=[NO_SESSION, _too_large("content")],
+        problems=[NO_SESSION, NO_SPACE, _too_large("content")],
     )
     def post(self, request: Request) -> Response:
         """Create a shared context."""

@@ -21,6 +21,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
+from apps.accounts.spaces import SpaceFilter, find_place, refuse_bound
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.fields import KnownFieldsSerializer, read_body, refuse_forbidden
@@ -39,6 +40,7 @@ Row = TypeVar("Row", bound=Model)
 TIME_HELP = "An ISO 8601 time; without an offset it is UTC."
 SINCE = f"Said at this time or later. {TIME_HELP}"
 UNTIL = f"Said at this time or earlier. {TIME_HELP}"
+SPACE_HELP = "ID of the space that it goes to; by default that of the session, else that of the token, else none."
 MUTED_HELP = "Kept and shown, but never recalled in a reply."
 NOT_PENDING = Problem(Conflict, "It is not pending")
 HISTORY = Problem(Conflict, "It is history: superseded, rejected or evicted")
@@ -102,6 +104,7 @@ class MemoryFilter(django_filters.FilterSet):
         lookup_expr="in", label=f"Comma-separated: {', '.join(f'`{status}`' for status in Status.values)}; or `all`."
     )
     muted = django_filters.BooleanFilter(label="Only muted memories, or only others.")
+    space = SpaceFilter()
     search = django_filters.CharFilter(method="filter_search", label="Only memories that contain these words.")
 
     def filter_search(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
@@ -189,7 +192,9 @@ class MemoriesView(ListAPIView[Row]):
         unchanged = super().filter_queryset(found.unchanged)  # refuses what its filters do not know
         filters = self.filterset_class(self.request.query_params, queryset=found.unchanged, request=self.request)
         filters.is_valid()
-        wanted = filters.form.cleaned_data
+        wanted = dict(filters.form.cleaned_data)
+        if wanted["space"]:
+            wanted["space"] = str(find_place(user, wanted["space"]) or "") or False  # as records have it
         changed = [row_id for row_id, state in found.changed.items() if is_wanted(self.kind, state, wanted)]
         either = Q(pk__in=unchanged.order_by().values("pk")) | Q(pk__in=changed)
         then = self.kind.rows(user.overseeing()).filter(either, **list_untracked(self.kind, wanted))
@@ -230,7 +235,7 @@ class MemoryView(APIView):
     ) -> Response:
         """Change what the body names, and `emptied`, the fields that a body without them empties."""
         user, asked = get_user(self.request), read_uuid(memory_id)
-        self.kind.get(user, asked)
+        self.kind.get(user, asked, to_change=True)
         changes, now = {**(emptied or {}), **read_body(body, self.request, **how)}, timezone.now()
         muted = changes.pop("muted", None)
         with transaction.atomic():
@@ -243,7 +248,9 @@ class MemoryView(APIView):
     def remove(self, memory_id: str, *, copies: bool = False) -> Response:
         """Delete the memory, with `copies` what says the same elsewhere, too."""
         user, asked = get_user(self.request), read_uuid(memory_id)
-        self.kind.get(user, asked)
+        self.kind.get(user, asked, to_change=True)
+        if copies:
+            refuse_bound(user)
         gone = delete_memories(self.kind, user=user, ids=[asked], now=timezone.now(), copies=copies)
         return Response({"deleted": gone.deleted})
 

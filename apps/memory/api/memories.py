@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
+from apps.accounts.spaces import NO_SPACE, refuse_bound
 from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.core.errors import Conflict, InvalidInput, TooLarge
@@ -37,6 +38,7 @@ from apps.memory.api.lists import (
     MUTED_HELP,
     NOT_PENDING,
     SINCE,
+    SPACE_HELP,
     UNTIL,
     MemoriesView,
     MemoryFilter,
@@ -119,6 +121,7 @@ class LongTermMemoryRequest(LongTermMemoryChangeRequest):
     """A new memory; `confidence` defaults to 1 and `source` to user_stated."""
 
     session_id = StrictUUIDField(required=False, allow_null=True)
+    space = StrictUUIDField(source="space_id", required=False, allow_null=True, help_text=SPACE_HELP)
     muted = None  # type: ignore[assignment]  # a new one is not
 
 
@@ -163,7 +166,7 @@ class LongTermMemoriesView(MemoriesView[LongTermMemory]):
     filterset_class = LongTermMemoryFilter
     queryset = LongTermMemory.objects.none()  # for the schema; requests see their user's own
 
-    @operation("list_memories", scope=Scope.READ, parameters=[AS_OF])
+    @operation("list_memories", scope=Scope.READ, parameters=[AS_OF], problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
         """List long-term memories. Newest first."""
         return self.list(request)
@@ -176,7 +179,7 @@ class LongTermMemoriesView(MemoriesView[LongTermMemory]):
             201: Answer(LongTermMemorySerializer, "The new memory."),
             200: Answer(LongTermMemorySerializer, "The key had this value already: the memory that is there."),
         },
-        problems=[NO_SESSION, VALUE_TOO_LARGE],
+        problems=[NO_SESSION, NO_SPACE, VALUE_TOO_LARGE],
     )
     def post(self, request: Request) -> Response:
         """Add a long-term memory.
@@ -269,7 +272,7 @@ class RejectView(MemoryView):
 class CopiesView(APIView):
     """Other places with the memory's text: memories, active sessions, profile, summaries, contexts (L6)."""
 
-    @operation("list_memory_copies", scope=Scope.READ, answers=MemoryCopiesSerializer)
+    @operation("list_memory_copies", scope=Scope.READ, unbound=True, answers=MemoryCopiesSerializer)
     def get(self, request: Request, memory_id: str) -> Response:
         """List other places with a memory's text.
 
@@ -287,8 +290,10 @@ class BatchDeleteView(APIView):
     @operation("delete_memories", scope=Scope.WRITE, body=BatchDeleteRequest, answers=BatchDeletedSerializer)
     def post(self, request: Request) -> Response:
         """Delete several long-term memories."""
-        body = read_body(BatchDeleteRequest, request)
-        return Response(asdict(delete_memories(LONG_TERM, user=get_user(request), now=timezone.now(), **body)))
+        user, body = get_user(request), read_body(BatchDeleteRequest, request)
+        if body["copies"]:
+            refuse_bound(user)
+        return Response(asdict(delete_memories(LONG_TERM, user=user, now=timezone.now(), **body)))
 
 
 def _read_bool(request: Request, name: str) -> bool:
@@ -355,6 +360,7 @@ class AtomicMemoryRequest(AtomicMemoryChangeRequest):
     """A new atomic memory; `timestamp` defaults to now."""
 
     session_id = StrictUUIDField(required=False, allow_null=True)
+    space = StrictUUIDField(source="space_id", required=False, allow_null=True, help_text=SPACE_HELP)
     muted = None  # type: ignore[assignment]  # a new one is not
 
 
@@ -366,7 +372,7 @@ class AtomicMemoriesView(MemoriesView[AtomicMemory]):
     filterset_class = AtomicMemoryFilter
     queryset = AtomicMemory.objects.none()  # for the schema; requests see their user's own
 
-    @atomic_operation("list_atomic_memories", scope=Scope.READ, parameters=[AS_OF])
+    @atomic_operation("list_atomic_memories", scope=Scope.READ, parameters=[AS_OF], problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
         """List atomic memories. Newest first."""
         return self.list(request)
@@ -379,7 +385,7 @@ class AtomicMemoriesView(MemoriesView[AtomicMemory]):
             201: Answer(AtomicMemorySerializer, "The new memory."),
             200: Answer(AtomicMemorySerializer, "An active memory says the same: that one, with the new tags added."),
         },
-        problems=[NO_SESSION, TOO_LONG],
+        problems=[NO_SESSION, NO_SPACE, TOO_LONG],
     )
     def post(self, request: Request) -> Response:
         """Add an atomic memory."""

@@ -14,10 +14,11 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
+from apps.accounts.spaces import NO_SPACE, SPACE, look_from, read_sight
 from apps.accounts.types import Scope
-from apps.conversations.models import Role
+from apps.conversations.models import Role, Session
 from apps.conversations.serializers import NO_SESSION
-from apps.conversations.sessions import get_session
+from apps.conversations.sessions import find_spaces, get_session
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import ModelUnavailable, TooLarge
 from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictFloatField, StrictIntegerField, read_body
@@ -39,7 +40,7 @@ from apps.memory.recall.atomic import retrieve_atomic_memories
 from apps.memory.recall.both import recall_long_term
 from apps.memory.serializers import AtomicMemorySerializer, LongTermMemorySerializer
 from apps.memory.vectors.queries import embed_query, search_conversations
-from apps.memory.working import WorkingMemorySnapshot, find_working_memory
+from apps.memory.working import find_working_memory
 
 operation = partial(describe, tag="Search")
 MAX_TOP_K = 50
@@ -56,6 +57,7 @@ class ConversationSearchRequest(KnownFieldsSerializer):
         min_value=0, max_value=1, required=False, help_text="`memory.similarity_threshold` by default."
     )
     chat_id = StrictCharField(required=False, help_text="ID of a session, to search in that one only.")
+    space = StrictCharField(required=False, help_text=f"{SPACE.description} With `chat_id`, where that session is.")
 
     def validate_query(self, query: str) -> str:
         if len(query) > MAX_CONTENT_CHARS:
@@ -70,6 +72,7 @@ class ConversationMatchSerializer(serializers.Serializer[Any]):
     similarity = serializers.FloatField(help_text="Cosine similarity.")
     created_at = serializers.DateTimeField()
     chat_id = serializers.UUIDField(help_text="ID of the session.")
+    space = serializers.UUIDField(allow_null=True, help_text="ID of the space that the session is in.")
     message_type = serializers.ChoiceField(choices=Role.choices)
 
 
@@ -89,6 +92,7 @@ class ConversationSearchView(APIView):
         answers=ConversationSearchResultsSerializer,
         problems=[
             NO_SESSION,
+            NO_SPACE,
             Problem(TooLarge, "`query` is too long"),
             Problem(ModelUnavailable, "The embedding model cannot be asked", {"reason": "timeout"}),
         ],
@@ -98,17 +102,27 @@ class ConversationSearchView(APIView):
 
         Messages and summaries whose meaning is near the query, most similar first.
         """
-        user = get_user(request)
         asked = read_body(ConversationSearchRequest, request)
+        session, user = _look(request, asked.get("chat_id"), asked.get("space", ""))
         matches = search_conversations(
             user=user,
             query=asked["query"],
             top_k=asked["top_k"],
             threshold=asked["threshold"] if "threshold" in asked else get_settings(user).similarity_threshold,
-            chat_id=get_session(user, read_uuid(asked["chat_id"])).id if "chat_id" in asked else None,
+            chat_id=session.id if session else None,
         )
-        results = [asdict(match) for match in matches]
+        spaces = find_spaces(user, {match.chat_id for match in matches})
+        results = [asdict(match) | {"space": spaces.get(match.chat_id)} for match in matches]
         return Response(ConversationSearchResultsSerializer({"results": results}).data)
+
+
+def _look(request: Request, session_id: str | None, named: str) -> tuple[Session | None, User]:
+    """Return the session, None without an ID, and who asks as they look from the space named, else from where it is."""
+    user = get_user(request)
+    session = None if session_id is None else get_session(user, read_uuid(session_id))
+    if session is not None and not named:
+        return session, user.within(session.space_id)
+    return session, look_from(user, named)
 
 
 MAX_TOP_N = 50
@@ -145,9 +159,10 @@ class SearchView(APIView):
             QUERY,
             query(
                 "session_id",
-                "Prefer memories about the current topic of this session.",
+                "Prefer memories about the current topic of this session, and look from where it is.",
                 {"type": "string", "format": "uuid"},
             ),
+            SPACE,
             query(
                 "limit",
                 "How many at most; `memory.retrieval_limit` by default.",
@@ -155,11 +170,13 @@ class SearchView(APIView):
             ),
         ],
         answers=MemorySearchResultsSerializer,
-        problems=[NO_SESSION, Q_TOO_LONG],
+        problems=[NO_SESSION, NO_SPACE, Q_TOO_LONG],
     )
     def get(self, request: Request) -> Response:
         """Search long-term memories. What a message would recall, best first, with every component of the score."""
-        user, now, text = get_user(request), timezone.now(), read_query(request)
+        now, text = timezone.now(), read_query(request)
+        asked = request.query_params
+        session, user = _look(request, asked.get("session_id"), asked.get("space", ""))
         settings = get_settings(user)
         scored = recall_long_term(
             user,
@@ -167,18 +184,12 @@ class SearchView(APIView):
             settings,
             read_int(request, "limit", default=settings.retrieval_limit, minimum=1, maximum=MAX_SEARCH_LIMIT),
             query_embedding=embed_query(text) if settings.semantic_candidates else None,
-            working_memory=_find_working_memory(request, user, ttl_minutes=settings.working_ttl_minutes),
+            working_memory=find_working_memory(user, session.id, now=now, ttl_minutes=settings.working_ttl_minutes)
+            if session
+            else None,
             now=now,
         )
         return answer_search(LONG_TERM, ScoredMemorySerializer, user, scored)
-
-
-def _find_working_memory(request: Request, user: User, *, ttl_minutes: int) -> WorkingMemorySnapshot | None:
-    raw = request.query_params.get("session_id")
-    if raw is None:
-        return None
-    session = get_session(user, read_uuid(raw))
-    return find_working_memory(user, session.id, now=timezone.now(), ttl_minutes=ttl_minutes)
 
 
 class ScoredAtomicMemorySerializer(serializers.Serializer[Any]):
@@ -214,13 +225,14 @@ class AtomicSearchView(APIView):
             ),
             query("since", SINCE, TimeFilter.schema),
             query("until", UNTIL, TimeFilter.schema),
+            SPACE,
         ],
         answers=AtomicSearchResultsSerializer,
-        problems=[Q_TOO_LONG],
+        problems=[NO_SPACE, Q_TOO_LONG],
     )
     def get(self, request: Request) -> Response:
         """Search atomic memories. What a message would recall, best first."""
-        user, text = get_user(request), read_query(request)
+        user, text = read_sight(request), read_query(request)
         settings = get_settings(user)
         found = retrieve_atomic_memories(
             user=user,

@@ -38,6 +38,7 @@ def test_changes_are_listed_newest_first(client: APIClient, user: User) -> None:
         "action": "create",
         "origin": "extraction",
         "actor": None,
+        "space": None,
         "message_id": None,
         "before": None,
         "after": created["after"],

@@ -24,7 +24,7 @@ def create(client: APIClient, **fields: Any) -> dict[str, Any]:
 def test_a_context_is_made_listed_read_and_deleted(client: APIClient, user: User) -> None:
     session = SessionFactory(user=user)
     context = create(client, session_id=str(session.id))
-    assert list(context) == ["id", "session_id", "title", "content", "entries", "created_at", "updated_at"]
+    assert list(context) == ["id", "session_id", "space", "title", "content", "entries", "created_at", "updated_at"]
     assert (context["session_id"], context["title"]) == (str(session.id), "合同纠纷")
     assert (context["content"], context["entries"]) == ("甲方未付款", [])
     second = create(client, title="another")

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.long_except(
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MEMORIES, ATOMIC = "/memory/long-term", "/memory/atomic"
-FIELDS = ["id", "session_id", "message_id", "category", "key", "value", "confidence", "source", "status", "mode",
-          "superseded_by", "muted", "created_at", "updated_at", "last_accessed", "access_count"]  # fmt: skip
+FIELDS = ["id", "session_id", "message_id", "space", "category", "key", "value", "confidence", "source", "status",
+          "mode", "superseded_by", "muted", "created_at", "updated_at", "last_accessed", "access_count"]  # fmt: skip
 
 
 def remember(user: User, key: str, value: Any, *, now: datetime = NOW, **fields: Any) -> LongTermMemory:
@@ -69,6 +69,7 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
     assert {name: memory[name] for name in FIELDS if name not in ("id", *_TIMES)} == {
         "session_id": None,
         "message_id": None,
+        "space": None,
         "category": "preference",
         "key": "喜欢的颜色",
         "value": "蓝色",

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts.models import Space, User
@@ -13,7 +14,10 @@ from apps.accounts.services.people import create_token
 
 pytestmark = pytest.mark.spec("P5")
 
-SPACES, SESSIONS, LONG_TERM, ATOMIC = "/memory/spaces", "/chat/sessions", "/memory/long-term", "/memory/atomic"
+SPACES, SESSIONS, CONTEXTS, MOVE = "/memory/spaces", "/chat/sessions", "/memory/contexts", "/memory/move"
+LONG_TERM, ATOMIC = "/memory/long-term", "/memory/atomic"
+BROTHER = "The heroine has a brother."
+PLOT = {"title": "Plot", "content": "c"}
 
 
 def make(client: APIClient, name: str = "novel", **fields: Any) -> str:
@@ -116,3 +120,131 @@ def test_a_bound_token_makes_and_moves_nothing_outside(client: APIClient, bound:
     assert bound.patch(f"{SESSIONS}/{inside['id']}", {"space": None}).status_code == 403
     assert bound.patch(f"{SESSIONS}/{outside}", {"title": "x"}).status_code == 404
     assert bound.delete(f"{SESSIONS}/{outside}").status_code == 404
+
+
+def test_what_is_added_goes_to_a_space_and_is_found_by_it(client: APIClient, novel: str) -> None:
+    session = client.post(SESSIONS, {"space": novel}).json()["id"]
+    fact: dict[str, Any] = {"category": "fact", "value": "York"}
+    assert client.post(LONG_TERM, {**fact, "key": "home", "space": novel}).json()["space"] == novel
+    assert client.post(LONG_TERM, {**fact, "key": "home"}).json()["space"] is None
+    assert client.post(ATOMIC, {"content": BROTHER, "session_id": session}).json()["space"] == novel
+    assert client.post(CONTEXTS, {"title": "Plot", "content": "c", "session_id": session}).json()["space"] == novel
+    client.post("/summaries", {"title": "Plot", "snippet": "s", "session_id": session})
+    client.patch(f"{SPACES}/{novel}", {"learns_to": "everywhere"})
+    assert client.post(ATOMIC, {"content": "The user likes tea.", "session_id": session}).json()["space"] is None
+    for path, inside, outside in (
+        (LONG_TERM, {"home"}, {"home"}),
+        (ATOMIC, {BROTHER}, {"The user likes tea."}),
+        (CONTEXTS, {"Plot"}, set()),
+        ("/summaries", {"Plot"}, set()),
+    ):
+        assert names(client, path, space="novel") == inside
+        assert names(client, path, space="none") == outside
+        assert {row["space"] for row in client.get(path, {"space": novel}).json()["results"]} == {novel}
+        assert client.get(path, {"space": str(uuid4())}).status_code == 404
+    changes = client.get("/memory/changes", {"space": novel}).json()["results"]
+    assert {change["space"] for change in changes} == {novel}
+    for path, body in ((LONG_TERM, {**fact, "key": "k"}), (ATOMIC, {"content": "c"}), (CONTEXTS, PLOT)):
+        assert client.post(path, {**body, "space": str(uuid4())}).status_code == 404
+
+
+def test_a_list_of_a_space_takes_no_query_more_than_the_space(
+    client: APIClient, novel: str, django_assert_num_queries: Any
+) -> None:
+    for number in range(3):
+        session = client.post(SESSIONS, {"space": novel}).json()["id"]
+        client.post("/summaries", {"title": f"s{number}", "snippet": "s", "session_id": session})
+        client.post(ATOMIC, {"content": f"c{number}", "space": novel})
+    for path in (SESSIONS, ATOMIC, "/summaries", "/memory/changes"):
+        with django_assert_num_queries(2):
+            client.get(path)
+        with django_assert_num_queries(3):
+            client.get(path, {"space": novel})
+    make(client, "garden")
+    with django_assert_num_queries(2):
+        assert [space["sessions"] for space in client.get(SPACES).json()["results"]] == [3, 0]
+
+
+@pytest.mark.spec("P2")
+def test_what_was_in_a_space_at_a_time_is_listed_of_it(client: APIClient, novel: str) -> None:
+    memory = client.post(ATOMIC, {"content": BROTHER, "space": novel}).json()
+    then = timezone.now().isoformat()
+    client.post(MOVE, {"ids": [memory["id"]], "space": None})
+    for space, found in ((novel, {memory["content"]}), ("none", set())):
+        assert names(client, ATOMIC, as_of=then, space=space) == found
+
+
+@pytest.mark.spec("P2")
+def test_searches_look_from_one_place_or_from_all(client: APIClient, novel: str) -> None:
+    session = client.post(SESSIONS, {"title": "violet plot", "space": novel}).json()["id"]
+    for content, space in (("The violet door is locked.", novel), ("The violet tea is hot.", None)):
+        client.post(ATOMIC, {"content": content, "space": space})
+        client.post(LONG_TERM, {"category": "fact", "key": content, "value": "violet", "space": space})
+    for path in (f"{ATOMIC}/search", f"{LONG_TERM}/search"):
+
+        def spaces(path: str = path, **asked: str) -> set[str | None]:
+            return {row["memory"]["space"] for row in client.get(path, {"q": "violet", **asked}).json()["results"]}
+
+        assert spaces() == {None}
+        assert spaces(space="novel") == spaces(space="all") == {None, novel}
+        assert client.get(path, {"q": "violet", "space": "garden"}).status_code == 404
+    assert spaces(session_id=session) == {None, novel}
+    asked = {"q": "violet", "mode": "words"}
+    assert client.get("/chat/search", asked).json()["results"] == []
+    (found,) = client.get("/chat/search", {**asked, "space": "all"}).json()["results"]
+    assert found["session"]["space"] == novel
+
+
+@pytest.mark.spec("P4")
+def test_memories_are_moved_and_moved_back(client: APIClient, novel: str) -> None:
+    memory, same = (client.post(ATOMIC, {"content": content}).json() for content in (BROTHER, "The heroine sings."))
+    client.post(ATOMIC, {"content": "The heroine sings.", "space": novel})
+    moved = client.post(MOVE, {"ids": [memory["id"], same["id"], str(uuid4())], "space": novel}).json()
+    assert (moved["moved"], moved["taken"]) == (1, [same["id"]])
+    assert client.get(f"{ATOMIC}/{memory['id']}").json()["space"] == novel
+    assert client.post(f"/memory/changes/{moved['operation']}/undo").status_code == 200
+    assert client.get(f"{ATOMIC}/{memory['id']}").json()["space"] is None
+    assert client.post(MOVE, {"ids": [memory["id"]], "space": str(uuid4())}).status_code == 404
+    bad: list[dict[str, Any]] = [{"ids": [], "space": None}, {"ids": [memory["id"]]}, {"ids": ["x"], "space": None}]
+    assert [client.post(MOVE, body).status_code for body in bad] == [400, 400, 400]
+
+
+def test_a_bound_token_sees_what_is_everywhere_and_changes_its_own_only(
+    client: APIClient, bound: APIClient, novel: str
+) -> None:
+    garden = make(client, "garden")
+    rows = [client.post(ATOMIC, {"content": f"violet {space}", "space": space}).json() for space in (None, garden)]
+    context = client.post(CONTEXTS, PLOT).json()["id"]
+    session = client.post(SESSIONS, {}).json()["id"]
+    own = bound.post(ATOMIC, {"content": "violet inside"}).json()
+    assert own["space"] == novel
+    assert bound.post(CONTEXTS, PLOT).json()["space"] == novel
+    assert names(bound, ATOMIC) == {"violet None", "violet inside"}
+    assert names(bound, ATOMIC, space="none") == {"violet None"}
+    found = bound.get(f"{ATOMIC}/search", {"q": "violet"}).json()["results"]
+    assert {row["memory"]["space"] for row in found} == {None, novel}
+    for memory in rows:
+        for change in ({"tags": ["x"]}, {"muted": True}):
+            assert bound.patch(f"{ATOMIC}/{memory['id']}", change).status_code == 404
+        assert bound.delete(f"{ATOMIC}/{memory['id']}").status_code == 404
+    for path, body in ((ATOMIC, {"content": "c", "space": garden}), (ATOMIC, {"content": "c", "session_id": session})):
+        assert bound.post(path, body).status_code == 404
+    assert bound.get(ATOMIC, {"space": garden}).status_code == 404
+    assert bound.get(f"{ATOMIC}/search", {"q": "violet", "space": "all"}).status_code == 404
+    assert bound.post(f"{CONTEXTS}/{context}/entries", {"text": "t"}).status_code == 404
+    assert bound.post("/summaries", {"title": "t", "snippet": "s", "session_id": session}).status_code == 404
+    assert bound.post(MOVE, {"ids": [own["id"]], "space": None}).status_code == 403
+    assert bound.delete(f"{ATOMIC}?confirm=all").json() == {"deleted": 1}
+    assert names(client, ATOMIC) == {"violet None", f"violet {garden}"}
+
+
+def test_a_bound_token_does_nothing_that_concerns_all_its_person_has(bound: APIClient) -> None:
+    for method, path in (
+        ("post", "/memory/erase"),
+        ("patch", "/memory/settings"),
+        ("patch", "/profile"),
+        ("delete", "/profile"),
+        ("get", "/memory/imports"),
+    ):
+        assert getattr(bound, method)(path).status_code == 403, path
+    assert bound.get("/profile").status_code == 200

@@ -13,7 +13,7 @@ from jiyi._transport import AsyncTransport, Options, SyncTransport
 from jiyi.configuration import check_header, find_login
 from jiyi.resources.conversations import Conversations, Messages, Sessions
 from jiyi.resources.imports import Imports
-from jiyi.resources.memories import AtomicMemories, Changes, LongTermMemories, SharedContexts, WorkingMemories
+from jiyi.resources.memories import AtomicMemories, Changes, LongTermMemories, SharedContexts, Spaces, WorkingMemories
 from jiyi.resources.person import Account, Profiles, Settings, Summaries
 
 
@@ -28,6 +28,7 @@ class _Client(Generic[Transport]):
         self.long_term = LongTermMemories(transport)
         self.atomic = AtomicMemories(transport)
         self.working = WorkingMemories(transport)
+        self.spaces = Spaces(transport)
         self.contexts = SharedContexts(transport)
         self.changes = Changes(transport)
         self.imports = Imports(transport)

@@ -29,8 +29,22 @@ ToolOutcome = Literal["ok", "invalid", "not_found", "too_large", "unknown_tool",
 CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"]
 ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "context", "entry"]
 ChangeAction = Literal[
-    "create", "edit", "refresh", "accept", "reject", "supersede", "merge", "import", "evict", "mute", "undo", "delete"
+    "create",
+    "edit",
+    "refresh",
+    "accept",
+    "reject",
+    "supersede",
+    "merge",
+    "import",
+    "evict",
+    "mute",
+    "move",
+    "undo",
+    "delete",
 ]
+SpaceKind = Literal["project", "assistant", "character"]
+LearnsTo = Literal["space", "everywhere"]
 ImportFormat = Literal["chatgpt", "claude", "deepseek", "mem0", "letta", "zep", "plain", "jiyi"]
 ImportState = Literal["queued", "reading", "running", "done", "cancelled", "failed", "undoing", "undone"]
 ImportItemKind = Literal["conversation", "memory", "other"]
@@ -56,13 +70,17 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A conversation. A temporary one reads and writes no memory (C7). `model`: "" for the default one."""
+    """A conversation. A temporary one reads and writes no memory (C7). `model`: "" for the default one.
+
+    `space`: the ID of the one it is in, None for none (P1).
+    """
 
     id: str
     title: str
     created_at: datetime
     last_active_at: datetime
     temporary: bool
+    space: str | None
     pinned: bool
     archived: bool
     model: str = ""
@@ -353,6 +371,7 @@ class ConversationMatch:
     similarity: float
     created_at: datetime
     chat_id: str
+    space: str | None
     message_type: Role
 
 
@@ -388,6 +407,7 @@ class LongTermMemory:
     id: str
     session_id: str | None
     message_id: str | None
+    space: str | None
     category: Category
     key: str
     value: Any
@@ -425,6 +445,7 @@ class AtomicMemory:
     id: str
     session_id: str | None
     message_id: str | None
+    space: str | None
     content: str
     source: AtomicSource
     tags: list[str]
@@ -501,11 +522,49 @@ class SharedContext:
 
     id: str
     session_id: str | None
+    space: str | None
     title: str
     content: str
     entries: list[ContextEntry]
     created_at: datetime
     updated_at: datetime
+
+
+# Spaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """A project, an assistant or a character with memories of its own (P1); `sessions`, `memories`: how many it has."""
+
+    id: str
+    name: str
+    kind: SpaceKind
+    instructions: str
+    learns_to: LearnsTo
+    archived: bool
+    created_at: datetime
+    sessions: int
+    memories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedSpace:
+    """What became of a space and of what was in it, by kind. `verified`: nothing was left there."""
+
+    deleted: int
+    moved: dict[str, int]
+    erased: dict[str, int]
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """How many memories moved, and by which operation, None if none did; `taken`: those that stay where they are."""
+
+    moved: int
+    taken: list[str]
+    operation: str | None
 
 
 # The person
@@ -539,6 +598,7 @@ class SessionSummary:
 
     id: str
     session_id: str
+    space: str | None
     title: str
     snippet: str
     created_at: datetime
@@ -554,6 +614,7 @@ class Change:
     action: ChangeAction
     origin: Origin
     actor: str | None
+    space: str | None
     message_id: str | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None

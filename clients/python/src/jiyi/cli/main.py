@@ -15,6 +15,7 @@ from jiyi.cli.asking import ask
 from jiyi.cli.importing import import_
 from jiyi.cli.memories import add, forget, list_, search
 from jiyi.cli.output import clean
+from jiyi.cli.spaces import move, spaces
 from jiyi.cli.transfer import export, stats
 from jiyi.configuration import DEFAULT_URL, Login, check_header, normalize_url, read_login, save_login
 from jiyi.errors import (
@@ -79,7 +80,7 @@ def _ask_token() -> str:
     return sys.stdin.readline()
 
 
-for command in (login, ask, search, list_, add, forget, import_, export, stats):
+for command in (login, ask, search, list_, add, forget, spaces, move, import_, export, stats):
     commands.add_command(command)
 
 

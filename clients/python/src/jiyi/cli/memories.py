@@ -11,6 +11,7 @@ import click
 
 from jiyi._decoding import to_readable
 from jiyi.cli.output import Given, with_server
+from jiyi.cli.spaces import find_id, in_space
 from jiyi.errors import NotFound
 from jiyi.types import AtomicMemory, Category, LongTermMemory, MemoryCopy
 
@@ -45,15 +46,16 @@ def get_kind(memory: Memory) -> str:
 @click.argument("query", nargs=-1, required=True)
 @click.option("--messages", is_flag=True, help="Search in everything that was said, by meaning.")
 @click.option("--limit", type=click.IntRange(1, 50), default=5, show_default=True, help="Results of each kind.")
+@click.option("--space", metavar="SPACE", help="From this space, by name or ID; all: in all of them.")
 @with_server
-def search(given: Given, query: tuple[str, ...], messages: bool, limit: int) -> None:
+def search(given: Given, query: tuple[str, ...], messages: bool, limit: int, space: str | None) -> None:
     """Show what a message would recall, best first."""
     client, out, text = given.client, given.out, " ".join(query)
     if messages:
-        _search_messages(given, text, limit=limit)
+        _search_messages(given, text, limit=limit, space=space)
         return
-    long_term = client.long_term.search(text, limit=limit)
-    atomic = client.atomic.search(text, top_n=limit)
+    long_term = client.long_term.search(text, limit=limit, space=space)
+    atomic = client.atomic.search(text, top_n=limit, space=space)
     if out.as_json:
         out.data({"long_term": long_term, "atomic": atomic})
         return
@@ -65,8 +67,8 @@ def search(given: Given, query: tuple[str, ...], messages: bool, limit: int) -> 
         out.message("Nothing found.")
 
 
-def _search_messages(given: Given, text: str, *, limit: int) -> None:
-    out, matches = given.out, given.client.conversations.search(text, top_k=limit)
+def _search_messages(given: Given, text: str, *, limit: int, space: str | None) -> None:
+    out, matches = given.out, given.client.conversations.search(text, top_k=limit, space=space)
     if out.as_json:
         out.data(matches)
     elif matches:
@@ -90,8 +92,17 @@ def _found(score: float, memory: Memory) -> tuple[Any, ...]:
 @click.option("--status", type=STATUSES, help="Memories of this status; active by default.")
 @click.option("--category", type=CATEGORIES, help="Long-term memories of this category.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Rows of each kind.")
+@click.option("--space", metavar="SPACE", help="Only what is in this space, by name or ID; none: what is in none.")
 @with_server
-def list_(given: Given, what: str, text: str | None, status: Any, category: Category | None, limit: int) -> None:
+def list_(
+    given: Given,
+    what: str,
+    text: str | None,
+    status: Any,
+    category: Category | None,
+    limit: int,
+    space: str | None,
+) -> None:
     """Show what is remembered, newest first.
 
     WHAT is memories (long-term and atomic ones; the default), long-term, atomic, sessions, summaries or contexts.
@@ -100,24 +111,24 @@ def list_(given: Given, what: str, text: str | None, status: Any, category: Cate
         if category is not None and what == "atomic":
             raise click.UsageError("Atomic memories have no category.")
         kinds = {what} if what != "memories" else {"long-term"} if category else {"long-term", "atomic"}
-        _list_memories(given, kinds, text=text, status=status, category=category, limit=limit)
+        _list_memories(given, kinds, text=text, status=status, category=category, limit=limit, space=space)
     elif text is not None or status is not None or category is not None:
         raise click.UsageError("--search, --status and --category are for memories.")
     else:
-        _list_others(given, what, limit=limit)
+        _list_others(given, what, limit=limit, space=space)
 
 
-def _list_others(given: Given, what: str, *, limit: int) -> None:
+def _list_others(given: Given, what: str, *, limit: int, space: str | None) -> None:
     client, out, page = given.client, given.out, min(limit, MAX_PAGE)
     found: Iterator[Any]
     names: tuple[str, ...]
     match what:
         case "sessions":
-            found, names = client.sessions.iterate(limit=page), ("last_active_at", "title", "id")
+            found, names = client.sessions.iterate(limit=page, space=space), ("last_active_at", "title", "id")
         case "summaries":
-            found, names = client.summaries.iterate(limit=page), ("created_at", "title", "snippet", "id")
+            found, names = client.summaries.iterate(limit=page, space=space), ("created_at", "title", "snippet", "id")
         case _:
-            found, names = client.contexts.iterate(limit=page), ("updated_at", "title", "content", "id")
+            found, names = client.contexts.iterate(limit=page, space=space), ("updated_at", "title", "content", "id")
     items = [*islice(found, limit)]
     if out.as_json:
         out.data(items)
@@ -129,16 +140,23 @@ def _list_others(given: Given, what: str, *, limit: int) -> None:
 
 
 def _list_memories(
-    given: Given, kinds: set[str], *, text: str | None, status: Any, category: Category | None, limit: int
+    given: Given,
+    kinds: set[str],
+    *,
+    text: str | None,
+    status: Any,
+    category: Category | None,
+    limit: int,
+    space: str | None,
 ) -> None:
     client, out, page = given.client, given.out, min(limit, MAX_PAGE)
     long_term: list[LongTermMemory] = []
     atomic: list[AtomicMemory] = []
     if "long-term" in kinds:
-        found = client.long_term.iterate(search=text, status=status, category=category, limit=page)
+        found = client.long_term.iterate(search=text, status=status, category=category, limit=page, space=space)
         long_term = [*islice(found, limit)]
     if "atomic" in kinds:
-        atomic = [*islice(client.atomic.iterate(search=text, status=status, limit=page), limit)]
+        atomic = [*islice(client.atomic.iterate(search=text, status=status, limit=page, space=space), limit)]
     if out.as_json:
         out.data({"long_term": long_term, "atomic": atomic})
         return
@@ -147,7 +165,7 @@ def _list_memories(
     if rows:
         out.table(("Date", "Kind", "Memory", "ID"), rows)
     else:
-        out.message("Nothing found." if text or status or category else "Nothing is remembered yet.")
+        out.message("Nothing found." if text or status or category or space else "Nothing is remembered yet.")
 
 
 def _with_status(memory: Memory) -> str:
@@ -161,22 +179,31 @@ def _with_status(memory: Memory) -> str:
 @click.option("--key", metavar="KEY", help="Store a long-term memory: the value of this attribute, such as home.")
 @click.option("--category", type=CATEGORIES, default="fact", show_default=True, help="With --key.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag of a memory without --key; several are fine.")
+@in_space
 @with_server
-def add(given: Given, values: tuple[str, ...], key: str | None, category: Category, tags: tuple[str, ...]) -> None:
+def add(
+    given: Given,
+    values: tuple[str, ...],
+    key: str | None,
+    category: Category,
+    tags: tuple[str, ...],
+    space: str | None,
+) -> None:
     """Remember something.
 
     Without --key, TEXT is a statement such as "I am allergic to peanuts." (an atomic memory). With it, TEXT is a value;
     several are a list.
     """
     memory: Memory
+    space = find_id(given.client, space)
     if key is None:
         text = sys.stdin.read() if values == ("-",) else " ".join(values)
-        memory = given.client.atomic.create(content=text.strip(), tags=tags or None)
+        memory = given.client.atomic.create(content=text.strip(), tags=tags or None, space=space)
     elif tags:
         raise click.UsageError("--tag is for memories without --key.")
     else:
         value = values[0] if len(values) == 1 else list(values)
-        memory = given.client.long_term.create(category=category, key=key, value=value)
+        memory = given.client.long_term.create(category=category, key=key, value=value, space=space)
     if given.out.as_json:
         given.out.data(memory)
     else:

@@ -9,9 +9,11 @@ from typing import Any, BinaryIO, Literal, TypedDict
 
 from jiyi._decoding import Into, ListOf, Number, PageOf
 from jiyi._requests import (
+    UNSET,
     Request,
     Resource,
     Transport,
+    Unset,
     all_pages,
     call,
     delete,
@@ -62,10 +64,20 @@ class Sessions(Resource[Transport]):
 
     @call
     def create(
-        self, *, title: str | None = None, temporary: bool | None = None, model: str | None = None
+        self,
+        *,
+        title: str | None = None,
+        temporary: bool | None = None,
+        model: str | None = None,
+        space: str | None = None,
     ) -> Request[Session]:
-        """Start a session. A temporary one reads and writes no memory. `model`: one of `models`."""
-        body = {"title": unless_none(title), "temporary": unless_none(temporary), "model": unless_none(model)}
+        """Start a session. A temporary one reads and writes no memory. `model`: one of `models`. `space`: its ID."""
+        body = {
+            "title": unless_none(title),
+            "temporary": unless_none(temporary),
+            "model": unless_none(model),
+            "space": unless_none(space),
+        }
         return post("/chat/sessions", Into(Session), body=body)
 
     @call
@@ -74,11 +86,15 @@ class Sessions(Resource[Transport]):
         *,
         pinned: bool | None = None,
         archived: bool | None = None,
+        space: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> Request[Page[Session]]:
-        """Return a page of the sessions, most recently active first. `pinned` and `archived` narrow it."""
-        query = {"pinned": pinned, "archived": archived, "limit": limit, "offset": offset}
+        """Return a page of the sessions, most recently active first. `pinned`, `archived` and `space` narrow it.
+
+        `space`: an ID or a name, or "none".
+        """
+        query = {"pinned": pinned, "archived": archived, "space": space, "limit": limit, "offset": offset}
         return get("/chat/sessions", PageOf(Session), query=query)
 
     iterate = all_pages(list)
@@ -91,13 +107,14 @@ class Sessions(Resource[Transport]):
         mode: Literal["all", "words", "meaning"] | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        space: str | None = None,
         limit: int | None = None,
     ) -> Request[builtins.list[FoundSession]]:
         """Search titles and messages of all sessions, by words and by meaning, best first.
 
-        `since`, `until`: when it was said.
+        `since`, `until`: when it was said. `space`: from where, by ID or name; "all": in all spaces.
         """
-        query = {"q": q, "mode": mode, "since": since, "until": until, "limit": limit}
+        query = {"q": q, "mode": mode, "since": since, "until": until, "space": space, "limit": limit}
         return get("/chat/search", ListOf(FoundSession), query=query)
 
     @call
@@ -119,13 +136,18 @@ class Sessions(Resource[Transport]):
         pinned: bool | None = None,
         archived: bool | None = None,
         model: str | None = None,
+        space: str | Unset | None = UNSET,
     ) -> Request[Session]:
-        """Change what is given of a session: its title, whether it is pinned or archived, its model."""
+        """Change what is given of a session: its title, whether it is pinned or archived, its model, its space.
+
+        It moves to a `space` with what was learned in it; None takes it out of all.
+        """
         body = {
             "title": unless_none(title),
             "pinned": unless_none(pinned),
             "archived": unless_none(archived),
             "model": unless_none(model),
+            "space": space,
         }
         return patch("/chat/sessions/{session_id}", Into(Session), body=body, session_id=session_id)
 
@@ -329,14 +351,24 @@ class Conversations(Resource[Transport]):
 
     @call
     def search(
-        self, query: str, *, top_k: int | None = None, threshold: float | None = None, chat_id: str | None = None
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        threshold: float | None = None,
+        chat_id: str | None = None,
+        space: str | None = None,
     ) -> Request[list[ConversationMatch]]:
-        """Return the messages nearest in meaning, best first (V5). `chat_id`: of this session only."""
+        """Return the messages nearest in meaning, best first (V5). `chat_id`: of this session only.
+
+        `space`: from where, by ID or name; "all": in all spaces.
+        """
         body = {
             "query": query,
             "top_k": unless_none(top_k),
             "threshold": unless_none(threshold),
             "chat_id": unless_none(chat_id),
+            "space": unless_none(space),
         }
         return post("/memory/conversations/search", ListOf(ConversationMatch), body=body)
 

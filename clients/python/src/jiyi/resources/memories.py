@@ -32,16 +32,21 @@ from jiyi.types import (
     Change,
     ChangeAction,
     ChangeKind,
+    DeletedSpace,
     Imported,
+    LearnsTo,
     LongTermMemory,
     MemoryCopy,
     MemoryStatus,
+    Moved,
     Origin,
     Page,
     ScoredAtomic,
     ScoredMemory,
     SharedContext,
     Source,
+    Space,
+    SpaceKind,
     WorkingMemory,
 )
 
@@ -64,6 +69,7 @@ class LongTermMemories(Resource[Transport]):
         confidence: float | None = None,
         source: Source | None = None,
         session_id: str | None = None,
+        space: str | None = None,
     ) -> Request[LongTermMemory]:
         """Store a memory. It supersedes another value of the same key; the same value again changes nothing (L3)."""
         body = {
@@ -73,6 +79,7 @@ class LongTermMemories(Resource[Transport]):
             "confidence": unless_none(confidence),
             "source": unless_none(source),
             "session_id": unless_none(session_id),
+            "space": unless_none(space),
         }
         return post("/memory/long-term", Into(LongTermMemory), body=body)
 
@@ -84,6 +91,7 @@ class LongTermMemories(Resource[Transport]):
         source: Source | None = None,
         status: Statuses | None = None,
         muted: bool | None = None,
+        space: str | None = None,
         search: str | None = None,
         as_of: Time | date | None = None,
         ordering: str | None = None,
@@ -92,6 +100,7 @@ class LongTermMemories(Resource[Transport]):
     ) -> Request[Page[LongTermMemory]]:
         """Return a page of the memories, newest first. `search`: those whose key or value contains the text.
 
+        `space`: those that are there and nowhere else, by ID or name; "none": those that are everywhere.
         `as_of`: what was known then; a date is its end in the person's time zone.
         """
         query = {
@@ -99,6 +108,7 @@ class LongTermMemories(Resource[Transport]):
             "source": source,
             "status": status,
             "muted": muted,
+            "space": space,
             "search": search,
             "as_of": as_of,
             "ordering": ordering,
@@ -111,10 +121,13 @@ class LongTermMemories(Resource[Transport]):
 
     @call
     def search(
-        self, q: str, *, session_id: str | None = None, limit: int | None = None
+        self, q: str, *, session_id: str | None = None, space: str | None = None, limit: int | None = None
     ) -> Request[builtins.list[ScoredMemory]]:
-        """Return the memories that a message would recall, best first (K5). Counts no use."""
-        query = {"q": q, "session_id": session_id, "limit": limit}
+        """Return the memories that a message would recall, best first (K5). Counts no use.
+
+        `space`: from where, by ID or name; "all": in all spaces.
+        """
+        query = {"q": q, "session_id": session_id, "space": space, "limit": limit}
         return get("/memory/long-term/search", ListOf(ScoredMemory), query=query)
 
     @call
@@ -211,11 +224,13 @@ class AtomicMemories(Resource[Transport]):
         event_start: Time | None = None,
         event_end: Time | None = None,
         session_id: str | None = None,
+        space: str | None = None,
     ) -> Request[AtomicMemory]:
         """Store a memory; `timestamp` is when it was said, `event_start` and `event_end` when it happened."""
         body = {
             **_statement(content, tags, timestamp, unless_none(event_start), unless_none(event_end)),
             "session_id": unless_none(session_id),
+            "space": unless_none(space),
         }
         return post("/memory/atomic", Into(AtomicMemory), body=body)
 
@@ -225,6 +240,7 @@ class AtomicMemories(Resource[Transport]):
         *,
         status: Statuses | None = None,
         muted: bool | None = None,
+        space: str | None = None,
         search: str | None = None,
         as_of: Time | date | None = None,
         tags: Sequence[str] | None = None,
@@ -238,11 +254,13 @@ class AtomicMemories(Resource[Transport]):
     ) -> Request[Page[AtomicMemory]]:
         """Return a page of the memories, newest first. `tags`: those that have all of them. `source`: whose words.
 
+        `space`: those that are there and nowhere else, by ID or name; "none": those that are everywhere.
         `as_of`: what was known then; a date is its end in the person's time zone.
         """
         query = {
             "status": status,
             "muted": muted,
+            "space": space,
             "search": search,
             "as_of": as_of,
             "tags": tags,
@@ -260,10 +278,16 @@ class AtomicMemories(Resource[Transport]):
 
     @call
     def search(
-        self, q: str, *, top_n: int | None = None, since: Time | None = None, until: Time | None = None
+        self,
+        q: str,
+        *,
+        top_n: int | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        space: str | None = None,
     ) -> Request[builtins.list[ScoredAtomic]]:
-        """Return the memories that a message would recall, best first (A4)."""
-        query = {"q": q, "top_n": top_n, "since": since, "until": until}
+        """Return the memories that a message would recall, best first (A4). `space`: as of long-term memories."""
+        query = {"q": q, "top_n": top_n, "since": since, "until": until, "space": space}
         return get("/memory/atomic/search", ListOf(ScoredAtomic), query=query)
 
     @call
@@ -355,17 +379,29 @@ class SharedContexts(Resource[Transport]):
     """Key information that several agents share."""
 
     @call
-    def create(self, *, title: str, content: str, session_id: str | None = None) -> Request[SharedContext]:
+    def create(
+        self, *, title: str, content: str, session_id: str | None = None, space: str | None = None
+    ) -> Request[SharedContext]:
         """Create a context."""
-        body = {"title": title, "content": content, "session_id": unless_none(session_id)}
+        body = {
+            "title": title,
+            "content": content,
+            "session_id": unless_none(session_id),
+            "space": unless_none(space),
+        }
         return post("/memory/contexts", Into(SharedContext), body=body)
 
     @call
     def list(
-        self, *, ordering: str | None = None, limit: int | None = None, offset: int | None = None
+        self,
+        *,
+        space: str | None = None,
+        ordering: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> Request[Page[SharedContext]]:
-        """Return a page of the contexts, newest first."""
-        query = {"ordering": ordering, "limit": limit, "offset": offset}
+        """Return a page of the contexts, newest first. `space`: an ID or a name, or "none"."""
+        query = {"space": space, "ordering": ordering, "limit": limit, "offset": offset}
         return get("/memory/contexts", PageOf(SharedContext), query=query)
 
     iterate = all_pages(list)
@@ -400,10 +436,11 @@ class Changes(Resource[Transport]):
         object_id: str | None = None,
         operation: str | None = None,
         message_id: str | None = None,
+        space: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> Request[Page[Change]]:
-        """Return a page of the changes, newest first."""
+        """Return a page of the changes, newest first. `space`: an ID or a name, or "none"."""
         query = {
             "kind": kind,
             "action": action,
@@ -411,6 +448,7 @@ class Changes(Resource[Transport]):
             "object_id": object_id,
             "operation": operation,
             "message_id": message_id,
+            "space": space,
             "limit": limit,
             "offset": offset,
         }
@@ -422,6 +460,77 @@ class Changes(Resource[Transport]):
     def undo(self, operation: str) -> Request[builtins.list[Change]]:
         """Undo all changes of an operation; returns the changes that this made. Raises `Conflict` if impossible."""
         return post("/memory/changes/{operation}/undo", ListOf(Change), operation=operation)
+
+
+class Spaces(Resource[Transport]):
+    """Projects, assistants and characters, with memories of their own (P1)."""
+
+    @call
+    def create(
+        self,
+        *,
+        name: str,
+        kind: SpaceKind | None = None,
+        instructions: str | None = None,
+        learns_to: LearnsTo | None = None,
+    ) -> Request[Space]:
+        """Make a space. Raises `Conflict` if another one has the name."""
+        return post("/memory/spaces", Into(Space), body=_space(name, kind, instructions, learns_to))
+
+    @call
+    def list(self, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Space]]:
+        """Return a page of the spaces, in the order in which they were made."""
+        return get("/memory/spaces", PageOf(Space), query={"limit": limit, "offset": offset})
+
+    iterate = all_pages(list)
+
+    @call
+    def get(self, space_id: str) -> Request[Space]:
+        """Return one space."""
+        return get("/memory/spaces/{space_id}", Into(Space), space_id=space_id)
+
+    @call
+    def update(
+        self,
+        space_id: str,
+        *,
+        name: str | None = None,
+        kind: SpaceKind | None = None,
+        instructions: str | None = None,
+        learns_to: LearnsTo | None = None,
+        archived: bool | None = None,
+    ) -> Request[Space]:
+        """Change what is given of a space. Raises `Conflict` if another one has the name."""
+        body = {**_space(unless_none(name), kind, instructions, learns_to), "archived": unless_none(archived)}
+        return patch("/memory/spaces/{space_id}", Into(Space), body=body, space_id=space_id)
+
+    @call
+    def delete(
+        self, space_id: str, *, memories: Literal["move", "erase"], to: str | None = None, confirm: str | None = None
+    ) -> Request[DeletedSpace]:
+        """Delete a space for good, and move or erase what is in it, conversations too.
+
+        `to`: where to move it, the ID of another space, or "none" for everywhere. `confirm`: to erase it, the name of
+        the space.
+        """
+        query = {"memories": memories, "to": to, "confirm": confirm}
+        return delete("/memory/spaces/{space_id}", Into(DeletedSpace), query=query, space_id=space_id)
+
+    @call
+    def move(self, ids: Sequence[str], *, space: str | None) -> Request[Moved]:
+        """Move memories of either kind to a space, by its ID; None: they are everywhere. `changes.undo` undoes it."""
+        return post("/memory/move", Into(Moved), body={"ids": [*ids], "space": space})
+
+
+def _space(
+    name: str | Unset, kind: SpaceKind | None, instructions: str | None, learns_to: LearnsTo | None
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": unless_none(kind),
+        "instructions": unless_none(instructions),
+        "learns_to": unless_none(learns_to),
+    }
 
 
 def _memory(

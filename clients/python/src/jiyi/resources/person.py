@@ -69,10 +69,15 @@ class Summaries(Resource[Transport]):
 
     @call
     def list(
-        self, *, ordering: str | None = None, limit: int | None = None, offset: int | None = None
+        self,
+        *,
+        space: str | None = None,
+        ordering: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
     ) -> Request[Page[SessionSummary]]:
-        """Return a page of the summaries, newest first."""
-        query = {"ordering": ordering, "limit": limit, "offset": offset}
+        """Return a page of the summaries, newest first. `space`: an ID or a name, or "none"."""
+        query = {"space": space, "ordering": ordering, "limit": limit, "offset": offset}
         return get("/summaries", PageOf(SessionSummary), query=query)
 
     iterate = all_pages(list)
