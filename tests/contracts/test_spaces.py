@@ -195,7 +195,10 @@ def test_searches_and_turns_find_what_is_everywhere_and_here(places: Places) -> 
 def test_tools_and_resources_keep_to_their_space(places: Places) -> None:
     novel, everywhere = places.novel, places.everywhere
     expected = list_seen(novel, LongTermMemory, status="active") | list_seen(novel, AtomicMemory, status="active")
-    searched = {"search_memories": {"keyword": ALL_WORDS}, "search_conversations": {"query": ALL_WORDS}}
+    searched: dict[str, dict[str, Any]] = {  # noqa: E501
+        "search_memories": {"keyword": ALL_WORDS},
+        "search_conversations": {"query": ALL_WORDS},
+    }
     for mcp, named in ((novel.mcp, {}), (everywhere.mcp, {"space": NOVEL})):
         results = {name: mcp.call(name, **asked, **named) for name, asked in searched.items()}
         results["list_session_summaries"] = mcp.call("list_session_summaries", **named)
@@ -211,7 +214,7 @@ def test_tools_and_resources_keep_to_their_space(places: Places) -> None:
     before = {user: dump(user) for user in (places.user, places.other.client.user)}
     for there in (places.garden, places.other, everywhere):
         world = there.world
-        refused = {
+        refused: dict[str, dict[str, Any]] = {
             "update_memory": {"id": world.atomic, "content": "taken over"},
             "delete_memory": {"id": world.atomic, "copies": True},
             "mute_memory": {"id": world.pending},
@@ -227,8 +230,8 @@ def test_tools_and_resources_keep_to_their_space(places: Places) -> None:
     made = novel.mcp.call("add_memory", content=f"A new {NOVEL}.")["id"]
     context = novel.mcp.call("createContext", title="t", content="c")["id"]
     assert AtomicMemory.objects.get(id=made).space_id == SharedContext.objects.get(id=context).space_id == novel.space
-    named = set(searched) | set(refused) | {"list_session_summaries", "list_spaces", "get_profile", "add_memory"}
-    assert named | {"createContext", "read_conversation", "fetchContext"} == set(TOOLS)
+    tools = set(searched) | set(refused) | {"list_session_summaries", "list_spaces", "get_profile", "add_memory"}
+    assert tools | {"createContext", "read_conversation", "fetchContext"} == set(TOOLS)
 
 
 def test_background_work_keeps_to_the_space_of_its_conversation(places: Places) -> None:
