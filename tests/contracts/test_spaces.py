@@ -195,7 +195,7 @@ def test_searches_and_turns_find_what_is_everywhere_and_here(places: Places) -> 
 def test_tools_and_resources_keep_to_their_space(places: Places) -> None:
     novel, everywhere = places.novel, places.everywhere
     expected = list_seen(novel, LongTermMemory, status="active") | list_seen(novel, AtomicMemory, status="active")
-    searched: dict[str, dict[str, Any]] = {  # noqa: E501
+    searched: dict[str, dict[str, Any]] = {
         "search_memories": {"keyword": ALL_WORDS},
         "search_conversations": {"query": ALL_WORDS},
     }
