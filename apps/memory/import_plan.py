@@ -270,7 +270,8 @@ class _Planner:
         self._user, self._kind, self._rows = user, kind, rows
         self._mine = kind.changeable(user)
         others = kind.model.objects.exclude(pk__in=self._mine.order_by().values("pk"))
-        spaces = [] if user.sight.space else list_spaces(user)
+        names_any = any(row.given.get("space") or row.given.get(SPACE_NAME) for row in rows)
+        spaces = list_spaces(user) if names_any and user.sight.space is None else []
         self._spaces: dict[Any, UUID] = {key: space.id for space in spaces for key in (space.id, space.name.lower())}
         # An ID that is made up is another one in each space.
         within = f".{user.sight.space}" if user.sight.space else ""
