@@ -132,7 +132,7 @@ def test_what_belongs_to_others_or_is_gone_is_left_out_with_a_note(user: User) -
     assert planned.notes == (Note.NO_SESSION, Note.NO_MESSAGE, Note.NO_SUCCESSOR)
     bring(user, row)
     (stored,) = export(user)
-    assert (stored["session_id"], stored["message_id"], stored["superseded_by"]) == (None, None, None)
+    assert (stored["session_id"], stored["space":None, "message_id"], stored["superseded_by"]) == (None, None, None)
     own = SessionFactory(user=user)
     bring(user, memory(session_id=str(own.id)))
     assert LongTermMemory.objects.get(user=user, status="active").session_id == own.id

@@ -109,7 +109,8 @@ def test_who_is_bound_to_a_space_brings_all_there_and_changes_nothing_else(user:
         for row in (outside, garden)
     ]
     client = APIClient(headers={"Authorization": f"Bearer {create_token(user=user, space=novel)}"})
-    assert [row["value"] for row in client.get("/memory/long-term/export").json()] == ["Leeds"]
+    answer = b"".join(client.get("/memory/long-term/export").streaming_content)
+    assert [row["value"] for row in json.loads(answer)] == ["Leeds"]
     assert bring(bound, rows) == (2, 0, 0)
     assert bring(bound, rows) == (0, 0, 2), "the same IDs again"
     assert {row.value for row in LONG_TERM.held(user)} == {"Leeds"}
