@@ -70,7 +70,7 @@ def memory(**fields: Any) -> dict[str, Any]:
 
 def test_a_free_id_and_all_fields_are_kept(user: User) -> None:
     row = memory(
-        id=str(uuid4()), session_id=None, message_id=None, confidence=0.35, source="inferred", status="active",
+        id=str(uuid4()), session_id=None, message_id=None, space=None, confidence=0.35, source="inferred", status="active",
         mode="replace", superseded_by=None, muted=False, created_at="2020-01-02T03:04:05.678901Z",
         updated_at="2021-01-02T03:04:05+08:00", last_accessed="2022-01-02T03:04:05Z", access_count=17,
     )  # fmt: skip
@@ -132,7 +132,7 @@ def test_what_belongs_to_others_or_is_gone_is_left_out_with_a_note(user: User) -
     assert planned.notes == (Note.NO_SESSION, Note.NO_MESSAGE, Note.NO_SUCCESSOR)
     bring(user, row)
     (stored,) = export(user)
-    assert (stored["session_id"], stored["space":None, "message_id"], stored["superseded_by"]) == (None, None, None)
+    assert (stored["session_id"], stored["message_id"], stored["superseded_by"]) == (None, None, None)
     own = SessionFactory(user=user)
     bring(user, memory(session_id=str(own.id)))
     assert LongTermMemory.objects.get(user=user, status="active").session_id == own.id
