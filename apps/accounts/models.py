@@ -250,6 +250,7 @@ class ErasureRecord(models.Model):
         PERSON = "person", _("what was remembered about a person")
         ACCOUNT = "account", _("account")
         SESSION = "session", _("conversation")
+        SPACE = "space", _("space")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)

@@ -17,12 +17,13 @@ from django.db import connection
 from django.db.models import Model
 from django.utils import timezone
 
-from apps.accounts.models import ErasureRecord, User
+from apps.accounts.models import ErasureRecord, Space, User
 from apps.accounts.services.erasure import Receipt, delete_account_again, erase_user
 from apps.accounts.services.ledger import (
     ACCOUNT,
     PERSON,
     SESSION,
+    SPACE,
     BadRecord,
     Erased,
     add_records,
@@ -40,6 +41,7 @@ from apps.memory.contexts import delete_context
 from apps.memory.deletion import delete_memories
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
+from apps.memory.spaces import delete_space, is_empty
 from apps.profile.models import UserProfile
 from apps.profile.services import forget_profile
 from apps.summaries.models import SessionSummary
@@ -98,10 +100,12 @@ def leave_living(records: Sequence[Erased]) -> list[Erased]:
     for kind, table in (("long_term", LongTermMemory), ("atomic", AtomicMemory), ("context", SharedContext)):
         asked = [record.subject for record in records if record.kind == kind]
         living |= {(kind, "", str(row_id)) for (row_id,) in _list_rows(table, "id", id__in=asked)}
-    used = {record.key for record in records if record.kind == SESSION}
-    keys = [(fingerprint, key) for fingerprint, key in list_keys().items() if fingerprint in used]
-    for (session_id,) in _list_rows(Session, "id") if keys else ():
-        living |= {(SESSION, name, make_digest(SESSION, str(session_id), key=key)) for name, key in keys}
+    digested: list[tuple[str, type[Model]]] = [(SESSION, Session), (SPACE, Space)]
+    for kind, rows in digested:
+        used = {record.key for record in records if record.kind == kind}
+        keys = [(fingerprint, key) for fingerprint, key in list_keys().items() if fingerprint in used]
+        for (row_id,) in _list_rows(rows, "id") if keys else ():
+            living |= {(kind, name, make_digest(kind, str(row_id), key=key)) for name, key in keys}
     return [record for record in records if (record.kind, record.key, record.subject) not in living]
 
 
@@ -152,11 +156,16 @@ def reapply_erasures(records: Sequence[Erased]) -> Reapplied:
             again = delete_account_again(user=user) if record.kind == ACCOUNT else erase_user(user=user, again=True)
             receipts[f"{record.kind} {record.subject[:12]}"] = again
     counts: Counter[str] = Counter()
-    for some in _batch(list(_find_sessions(new))):
+    for some in _batch(list(_find_again(new, SESSION, Session))):
         counts["conversations"] += delete_sessions(Session.objects.filter(id__in=some), record=False)
     for kind in _FORGET:
         for part in _batch([record for record in new if record.kind == kind]):
             counts[kind] += _forget_again(kind, part)
+    # What was moved out of a space before it was erased is in it again, and was not erased: with that it stays.
+    for space in Space.objects.filter(id__in=list(_find_again(new, SPACE, Space))).select_related("user"):
+        if is_empty(space):
+            delete_space(user=space.user, space_id=space.id, erase=False, now=timezone.now())
+            counts["spaces"] += 1
     add_records(new)
     return Reapplied(receipts=receipts, counts=+counts)
 
@@ -178,13 +187,13 @@ def _find_people(records: Iterable[Erased]) -> list[tuple[int, Erased]]:
     return sorted(found, key=lambda pair: (pair[1].kind == ACCOUNT, pair[0]))
 
 
-def _find_sessions(records: Iterable[Erased]) -> Iterator[UUID]:
-    wanted = {(record.key, record.subject) for record in records if record.kind == SESSION}
+def _find_again(records: Iterable[Erased], kind: str, table: type[Model]) -> Iterator[UUID]:
+    wanted = {(record.key, record.subject) for record in records if record.kind == kind}
     keys = list_keys() if wanted else {}
     if keys:
-        for session_id in Session.objects.values_list("id", flat=True).iterator():
-            if any((name, make_digest(SESSION, str(session_id), key=key)) in wanted for name, key in keys.items()):
-                yield session_id
+        for row_id in table._default_manager.values_list("id", flat=True).iterator():
+            if any((name, make_digest(kind, str(row_id), key=key)) in wanted for name, key in keys.items()):
+                yield row_id
 
 
 def _forget_again(kind: str, records: Sequence[Erased]) -> int:

@@ -92,7 +92,13 @@ def import_conversation(
     Raises `NotFound` where somebody else has a session with this ID.
     """
     keep_account(user)
-    values = {"user": user, "title": title, "created_at": started_at, "last_active_at": started_at}
+    values = {
+        "user": user,
+        "space_id": user.sight.space,
+        "title": title,
+        "created_at": started_at,
+        "last_active_at": started_at,
+    }
     _session, created = Session.objects.get_or_create(id=session_id, defaults=values)
     session = lock_session(user=user, session_id=session_id)
     ids = [message.id for message in messages if message.id]

@@ -13,6 +13,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.models import Space, User
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import has_owner, share_owner
@@ -88,7 +89,8 @@ class PastImport(models.Model):
 
     `claim` names the run that is at it, until `lease_until`; `attempts` counts the runs that died at it. `total` and
     `done` count items, once the file is read. `counts`: what the report says (`apps.doors.imports.running`).
-    `operation`: under which its memories are undone together. `undo_before`: how far an undo has come.
+    `operation`: under which its memories are undone together. `undo_before`: how far an undo has come. `space`: where
+    all that it brings goes, None for everywhere; the report goes with the space.
     """
 
     class State(models.TextChoices):
@@ -104,6 +106,15 @@ class PastImport(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="past_imports"
+    )
+    space = models.ForeignKey(
+        Space,
+        verbose_name=_("space"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="+",
     )
     format = models.CharField(_("format"), max_length=10)  # a `Format`; no choices, so that one more needs no migration
     file_name = models.CharField(_("file name"), max_length=200, blank=True, default="")
@@ -129,7 +140,7 @@ class PastImport(models.Model):
         verbose_name = _("import")
         verbose_name_plural = _("imports")
         ordering = ["-created_at", "-id"]
-        constraints = [has_owner("past_import")]
+        constraints = [has_owner("past_import"), *share_owner("past_import", "space")]
         indexes = [
             models.Index(fields=["user", "-created_at", "-id"], name="past_import_list"),
             models.Index(
@@ -141,6 +152,12 @@ class PastImport(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def owner(self) -> User:
+        """The person, as they look from where it goes."""
+        person: User = self.user
+        return person if self.space_id is None else person.within(self.space_id)
 
 
 class ImportPart(models.Model):

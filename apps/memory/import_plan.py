@@ -16,6 +16,7 @@ from uuid import UUID, uuid5
 from django.db import models
 
 from apps.accounts.models import User
+from apps.accounts.spaces import list_spaces, seen_from
 from apps.conversations.models import Message, Session
 from apps.core.errors import Conflict, JiyiError
 from apps.core.text.clean import find_forbidden
@@ -54,6 +55,8 @@ class Note(StrEnum):
     NO_MESSAGE = "no_message"  # the message is not one of the person's
 
     NO_SUCCESSOR = "no_successor"  # what took its place is neither in the file nor among the person's memories
+
+    NO_SPACE = "no_space"  # the person has no space of this ID or name: it is everywhere
 
     NO_ORIGIN = "no_origin"  # the memory of which it is the rest is neither in the file nor among the person's memories
 
@@ -243,6 +246,8 @@ def read_choice(*choices: str) -> Reader:
 
 
 _AT_ONCE = 5_000
+# What a file names a space by, beside its ID: it is known by that in another account.
+SPACE_NAME = "space_name"
 _LINK_NOTES = {"superseded_by": Note.NO_SUCCESSOR, "left_of": Note.NO_ORIGIN}
 
 
@@ -251,9 +256,10 @@ def plan_import(*, user: User, kind: MemoryKind, items: Sequence[Any]) -> Import
 
     A free ID is kept, one of the person's own is updated or, with nothing new, skipped. Where somebody else has it, the
     row gets another, always the same one, so that importing a file again finds what it made. A few queries for each
-    5,000 rows.
+    5,000 rows. A space is found by its ID, else by its name. For a person who looks from a space all goes there, and
+    what they have elsewhere is as somebody else's.
     """
-    readers = {name: _make_reader(kind, name) for name in kind.file_fields}
+    readers = {name: _make_reader(kind, name) for name in kind.file_fields} | {SPACE_NAME: _read_name}
     required = tuple(field.name for field in kind.fields if field.required)
     rows = [read_row(number, item, readers=readers, required=required) for number, item in enumerate(items, 1)]
     return _Planner(user=user, kind=kind, rows=rows).plan()
@@ -262,19 +268,27 @@ def plan_import(*, user: User, kind: MemoryKind, items: Sequence[Any]) -> Import
 class _Planner:
     def __init__(self, *, user: User, kind: MemoryKind, rows: Sequence[PlannedRow]) -> None:
         self._user, self._kind, self._rows = user, kind, rows
-        self._mine = kind.model.objects.filter(user=user).defer(*kind.derived)
-        others = kind.model.objects.exclude(user=user)
+        self._mine = kind.changeable(user)
+        others = kind.model.objects.exclude(pk__in=self._mine.order_by().values("pk"))
+        names_any = any(row.given.get("space") or row.given.get(SPACE_NAME) for row in rows)
+        spaces = list_spaces(user) if names_any and user.sight.space is None else []
+        self._spaces: dict[Any, UUID] = {key: space.id for space in spaces for key in (space.id, space.name.lower())}
+        # An ID that is made up is another one in each space.
+        within = f".{user.sight.space}" if user.sight.space else ""
         ids = {row.given["id"] for row in rows if "id" in row.given}
         foreign = _find(others, ids)
-        self._own_ids = {asked: uuid5(asked, f"jiyi.import.{user.pk}") if asked in foreign else asked for asked in ids}
+        self._own_ids = {
+            asked: uuid5(asked, f"jiyi.import.{user.pk}{within}") if asked in foreign else asked for asked in ids
+        }
         if replaced := {self._own_ids[asked] for asked in foreign}:
             # Taken in turn, which takes intent: then the database makes one up that nobody can foresee.
             taken = _find(others, replaced)
             self._own_ids = {asked: made for asked, made in self._own_ids.items() if made not in taken}
         own_ids = self._own_ids.values()
         self._known = {row.id: row for portion in _portions(own_ids) for row in self._mine.filter(id__in=portion)}
-        self._sessions = _find(Session.objects.filter(user=user), self._list_given("session_id"))
-        self._messages = _find(Message.objects.filter(user=user), self._list_given("message_id"))
+        self._sessions = _find(Session.objects.filter(seen_from(user), user=user), self._list_given("session_id"))
+        messages = Message.objects.filter(seen_from(user, "session__space"), user=user)
+        self._messages = _find(messages, self._list_given("message_id"))
         self._linked = _find(self._mine, {asked for name in list_links(kind) for asked in self._list_given(name)} - ids)
 
     def _list_given(self, name: str) -> set[UUID]:
@@ -294,6 +308,7 @@ class _Planner:
         own_id = self._own_ids.get(asked) if asked else None
         if own_id != asked:
             notes.append(Note.NEW_ID)
+        self._place(given, notes)
         for name, known, note in (
             ("session_id", self._sessions, Note.NO_SESSION),
             ("message_id", self._messages, Note.NO_MESSAGE),
@@ -320,6 +335,16 @@ class _Planner:
         if found.action is not RowAction.SKIP and is_current and final.get("superseded_by") is not None:
             return _fail(found, {"superseded_by": ["Only a superseded memory can have a successor."]})
         return found
+
+    def _place(self, given: dict[str, Any], notes: list[Note]) -> None:
+        """Put in the row's space what the person's own is that the file means, or where the person looks from."""
+        named, here = given.pop(SPACE_NAME, "").lower(), self._user.sight.space
+        if here is not None:
+            given["space"] = here
+        elif named or given.get("space") is not None:
+            given["space"] = self._spaces.get(given.get("space"), self._spaces.get(named))
+            if given["space"] is None:
+                notes.append(Note.NO_SPACE)
 
     def _refuse(self, planned: Sequence[PlannedRow], reasons: Mapping[int, dict[str, list[str]]]) -> list[PlannedRow]:
         return [_fail(row, reasons[row.number]) if row.number in reasons else row for row in planned]
@@ -356,18 +381,18 @@ class _Planner:
     def _find_clashes(self, planned: Sequence[PlannedRow]) -> dict[int, dict[str, list[str]]]:
         """Rows that would be a second active memory of one identity: in the file, or beside what is stored."""
         kind = self._kind
-        active: defaultdict[tuple[str, str], list[PlannedRow]] = defaultdict(list)
+        active: defaultdict[tuple[str, str, str], list[PlannedRow]] = defaultdict(list)
         for row in planned:
             final = _final(row)
             if row.action is not RowAction.ERROR and final.get("status", Status.ACTIVE) == Status.ACTIVE:
-                active[self._name(kind.identify(final), final.get("source"))].append(row)
+                active[self._name(kind.identify(final), final.get("space"), final.get("source"))].append(row)
         stored = self._mine.filter(status=Status.ACTIVE)
         in_file = {row.id for row in planned if row.id is not None and row.action is not RowAction.ERROR}
         taken = {
-            self._name(identity, source)
-            for portion in _portions({identity for identity, _source in active})
-            for memory_id, identity, source in stored.filter(**{f"{kind.identity}__in": portion}).values_list(
-                "id", kind.identity, "source"
+            self._name(identity, space_id, source)
+            for portion in _portions({identity for identity, *_rest in active})
+            for memory_id, identity, space_id, source in stored.filter(**{f"{kind.identity}__in": portion}).values_list(
+                "id", kind.identity, "space_id", "source"
             )
             if memory_id not in in_file
         }
@@ -382,9 +407,10 @@ class _Planner:
                 found[first.number] = {kind.named: [kind.taken]}
         return found
 
-    def _name(self, identity: str, source: str | None) -> tuple[str, str]:
-        """What no two active memories have in common: the assistant may say what the person says, too (A6)."""
-        return identity, str(source or AtomicSource.USER_STATED) if self._kind is ATOMIC else ""
+    def _name(self, identity: str, space_id: UUID | None, source: str | None) -> tuple[str, str, str]:
+        """What no two active memories of a space share: the assistant may say what the person says, too (A6)."""
+        place, said_by = str(space_id or ""), str(source or AtomicSource.USER_STATED)
+        return identity, place, said_by if self._kind is ATOMIC else ""
 
 
 def _final(row: PlannedRow) -> dict[str, Any]:
@@ -462,6 +488,12 @@ def _read_editable(kind: MemoryKind, name: str, value: Any) -> Any:
     except JiyiError as error:
         raise ValueError(error.fields[name][0]) from error
     return float(cleaned) if isinstance(kind.column(name), models.FloatField) else cleaned
+
+
+def _read_name(value: Any) -> str:
+    if isinstance(value, str) and find_forbidden(value) is None:
+        return value.strip()
+    raise ValueError("Must be the name of a space.")
 
 
 def _read_proposal(value: Any) -> dict[str, Any] | None:

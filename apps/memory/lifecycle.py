@@ -362,11 +362,11 @@ WITH ranked AS (
 ), evicted AS (
     UPDATE long_term_memory AS memory SET status = 'evicted', updated_at = %(now)s
     FROM ranked WHERE memory.id = ranked.id AND (place > threshold OR ranked.confidence < floor)
-    RETURNING memory.id, user_id, {_write_snapshot()} AS after
+    RETURNING memory.id, user_id, space_id, {_write_snapshot()} AS after
 )
-INSERT INTO memory_change (user_id, origin, action, kind, object_id, before, after, operation, created_at)
-SELECT user_id, %(origin)s, %(action)s, %(kind)s, id, after || '{{"status": "active"}}', after, gen_random_uuid(),
-       %(now)s
+INSERT INTO memory_change (user_id, space_id, origin, action, kind, object_id, before, after, operation, created_at)
+SELECT user_id, space_id, %(origin)s, %(action)s, %(kind)s, id, after || '{{"status": "active"}}', after,
+       gen_random_uuid(), %(now)s
 FROM evicted
 """  # noqa: S608 - the only things put in are our own names
 

@@ -13,6 +13,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from apps.accounts.models import Space, User
+from apps.accounts.services.ledger import record_space
 from apps.accounts.spaces import get_space, list_spaces, refuse_bound
 from apps.conversations.models import Session, Work
 from apps.conversations.queue import release_work
@@ -135,6 +136,12 @@ def move_session(*, user: User, session_id: UUID, space_id: UUID | None, now: da
     return Moved(writer.operation if moved else None, moved, tuple(taken))
 
 
+def is_empty(space: Space) -> bool:
+    """Whether no memory of any status, no context and no conversation is in the space."""
+    tables: list[type[Any]] = [*(kind.model for kind in KINDS), SharedContext, Session]
+    return not any(table.objects.filter(user=space.user_id, space=space).exists() for table in tables)
+
+
 def _start_again(user: User, *, now: datetime) -> None:
     """Let runs that learn or summarise read anew where what they write goes.
 
@@ -184,6 +191,7 @@ def delete_space(*, user: User, space_id: UUID, erase: bool, to: UUID | None = N
         for context_id in contexts:
             delete_context(user=user, context_id=context_id, now=now)
         delete_sessions(sessions)
+        record_space(space.id)
     else:
         writer = Writer(user, now=now)
         _move(writer, user, found, target, ending=True)

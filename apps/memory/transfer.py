@@ -22,6 +22,7 @@ from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.instructions import is_instruction
 from apps.memory.changes.records import record_changes
 from apps.memory.import_plan import (
+    SPACE_NAME,
     Imported,
     ImportPlan,
     ImportRefused,
@@ -102,7 +103,7 @@ def _make(user: User, kind: MemoryKind, plan: ImportPlan, *, now: datetime) -> l
 def _change(user: User, kind: MemoryKind, plan: ImportPlan, *, now: datetime) -> list[tuple[Any, Any, PlannedRow]]:
     rows = {row.id: row for row in plan.rows if row.action is RowAction.UPDATE}
     changed = []
-    for memory in kind.model.objects.filter(user=user, id__in=list(rows)):
+    for memory in kind.changeable(user).filter(id__in=list(rows)):
         row = rows[memory.id]
         before = kind.snapshot(memory)
         kind.assign(memory, {"updated_at": now, **row.given})
@@ -223,7 +224,7 @@ def _find_known(user: User, kind: MemoryKind, memories: Sequence[ForeignMemory])
 
 
 def _list_active(user: User, kind: MemoryKind, memories: Sequence[ForeignMemory]) -> dict[str, Any]:
-    rows = kind.active(user).filter(**{f"{kind.identity}__in": {_identify(kind, memory) for memory in memories}})
+    rows = kind.held(user).filter(**{f"{kind.identity}__in": {_identify(kind, memory) for memory in memories}})
     return {getattr(row, kind.identity): getattr(row, "value", None) for row in rows.defer(None)}
 
 
@@ -266,17 +267,20 @@ _AT_ONCE = 1_000
 
 
 def export_memories(user: User, kind: MemoryKind) -> Iterator[bytes]:
-    """Yield a person's memories of a kind, newest first, as UTF-8 JSON, in portions and as they are at one moment."""
-    rows = kind.model.objects.filter(user=user).order_by(f"-{kind.made_at}", "-id")
-    yield from export_rows(rows, kind)
+    """Yield what a person sees of a kind, newest first, as UTF-8 JSON, in portions and as it is at one moment."""
+    yield from export_rows(kind.rows(user), kind)
 
 
 def export_rows(rows: QuerySet[Any], kind: MemoryKind) -> Iterator[bytes]:
     """Yield these memories, which the caller has seen to that they may be read."""
     with transaction.atomic():
         columns = {name: kind.column(name).attname for name in kind.file_fields}
+        columns[SPACE_NAME] = "space__name"
         values = rows.values(*columns.values()).iterator(chunk_size=_AT_ONCE)
-        yield from _dump({name: _encode(row[column]) for name, column in columns.items()} for row in values)
+        yield from _dump(
+            {name: _encode(row[column]) for name, column in columns.items() if name != SPACE_NAME or row[column]}
+            for row in values
+        )
 
 
 def _encode(value: Any) -> Any:

@@ -77,6 +77,7 @@ NOTES = {
     Note.NO_SESSION: gettext_lazy("Its conversation does not exist here, so it is imported without it."),
     Note.NO_MESSAGE: gettext_lazy("Its message does not exist here, so it is imported without it."),
     Note.NO_SUCCESSOR: gettext_lazy("The memory that replaced it does not exist here, so it is imported without it."),
+    Note.NO_SPACE: gettext_lazy("You have no space of this name, so it is imported for everywhere."),
     Note.NO_ORIGIN: gettext_lazy("The memory it is a part of does not exist here, so it is imported without it."),
 }
 

@@ -13,13 +13,16 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.accounts.models import Setting, User
+from apps.accounts.models import ApiToken, Setting, Space, User
 from apps.accounts.services.erasure import erase_user
 from apps.accounts.services.export import Restored, restore_person, write_export
+from apps.accounts.services.people import create_token, find_token
 from apps.accounts.services.personal_data import list_tables
+from apps.accounts.spaces import create_space
 from apps.chat.models import Turn
 from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work
+from apps.conversations.sessions import create_session
 from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory
@@ -287,3 +290,34 @@ def test_a_row_that_cannot_be_is_left_out_and_the_others_are_restored(subtests: 
         restore(UserFactory.create(), {"user": 5, "digests": 5, "data": {"chat_session": [{"id": 5}]}}).left_out == {}
     )
     assert User.objects.count() == len(UNFIT) + 1
+
+
+@pytest.mark.spec("P4")
+def test_spaces_are_restored_with_what_is_in_them_and_take_another_name_where_theirs_is_taken() -> None:
+    owner, other = UserFactory.create(), UserFactory.create()
+    for name in ("Novel", "novel (2)"):
+        inside = owner.within(create_space(user=owner, name=name, instructions="Be brief.").id)
+        create_session(user=inside, title=name)
+        create_memory(user=inside, category="fact", key="home", value=name, now=NOW)
+    token = find_token(create_token(user=owner, space=Space.objects.get(name="Novel")))
+    assert token is not None
+    document = export(owner)
+    create_space(user=other, name="novel")
+    restore(other, document)
+    found = {space.name: space for space in Space.objects.filter(user=other)}
+    assert len(found) == 3
+    for name, space in found.items():
+        rows = LongTermMemory.objects.filter(user=other, space=space)
+        came_from = "Novel" if name[0] == "N" else "novel (2)"
+        assert [row.value for row in rows] == ([] if name == "novel" else [came_from])
+        changes = Change.objects.filter(user=other, object_id__in=[row.id for row in rows])
+        assert {(change.space_id, change.after["space"]) for change in changes if change.after} == (
+            {(space.id, str(space.id))} if rows else set()
+        )
+        assert Session.objects.filter(user=other, space=space).count() == len(rows)
+    assert erase_user(user=owner).verified
+    assert not Space.objects.filter(user=owner).exists()
+    assert not ApiToken.objects.filter(pk=token.pk).exists(), "it would be bound to nothing"
+    restore(owner, document)
+    assert set(Space.objects.filter(user=owner).values_list("name", flat=True)) == {"Novel", "novel (2)"}
+    assert LongTermMemory.objects.filter(user=owner, space__name="Novel").get().value == "Novel"

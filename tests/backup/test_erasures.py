@@ -13,8 +13,9 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import ErasureRecord, User
-from apps.accounts.services.ledger import ACCOUNT, PERSON, SESSION, Erased, identify_person, make_digest
+from apps.accounts.models import ErasureRecord, Space, User
+from apps.accounts.services.ledger import ACCOUNT, PERSON, SESSION, SPACE, Erased, identify_person, make_digest
+from apps.accounts.spaces import create_space
 from apps.backup.erasures import merge_erasures, read_erasures, reapply_erasures
 from apps.backup.postgresql import BackupError
 from apps.conversations.models import Session
@@ -26,6 +27,7 @@ from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory, SharedContext
+from apps.memory.spaces import delete_space
 from apps.profile.models import UserProfile
 from apps.profile.services import update_profile
 from tests.support.factories import UserFactory
@@ -161,3 +163,31 @@ def test_records_of_several_sources_count_once() -> None:
     earlier, later = (Erased("x", "atomic", str(uuid4()), NOW.replace(hour=hour)) for hour in (8, 9))
     other = Erased("y", "atomic", str(uuid4()), NOW.replace(hour=7))
     assert merge_erasures([later, other, earlier]) == [other, later]
+
+
+@pytest.mark.spec("P4")
+def test_an_erased_space_goes_again_unless_something_is_in_it_that_was_not_erased(settings: Any) -> None:
+    mei = UserFactory.create(username="mei")
+    empty, kept = (create_space(user=mei, name=name, instructions="Secret.") for name in ("empty", "kept"))
+    create_memory(user=mei.within(kept.id), category="fact", key="home", value="York", now=NOW)
+    records = [record(SPACE, str(space.id), key=settings.SECRET_KEY) for space in (empty, kept)]
+    assert reapply_erasures(records).counts == {"spaces": 1}
+    assert Space.objects.get() == kept
+    assert LongTermMemory.objects.get().space == kept
+
+
+@pytest.mark.spec("P4")
+def test_a_database_tells_which_spaces_it_has_erased() -> None:
+    mei = UserFactory.create(username="mei")
+    spaces = [create_space(user=mei, name=name) for name in ("erased", "moved")]
+    memories = [
+        create_memory(user=mei.within(space.id), category="fact", key="home", value="York", now=NOW)[0]
+        for space in spaces
+    ]
+    for space, erase in zip(spaces, (True, False), strict=True):
+        delete_space(user=mei, space_id=space.id, erase=erase, now=timezone.now())
+    told = [(record.kind, record.subject) for record in read_erasures(since=NOW)]
+    assert {kind for kind, _subject in told} == {"long_term", SPACE}
+    assert ("long_term", str(memories[0].id)) in told
+    Space.objects.create(id=spaces[0].id, user=mei, name="again")
+    assert SPACE not in {record.kind for record in read_erasures(since=NOW)}

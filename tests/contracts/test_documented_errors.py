@@ -406,6 +406,9 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
             _provoke(alice, world, _upload("/memory/imports", b'{"memory": "%d"}' % number)) for number in range(6)
         ][-1],
         "The file is too large": _bring_too_much,
+        NO_SPACE: lambda alice, world: alice.post(
+            "/memory/imports", files={"file": ("past.json", b'{"memory": "m"}')}, data=IN_NOBODYS
+        ),
         "The file has none of the formats": _upload("/memory/imports", b'{"hello": "world"}'),
         "The file is damaged": _upload("/memory/imports", b"PK\x03\x04"),
     },

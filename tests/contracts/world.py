@@ -107,7 +107,10 @@ class World:
 
 
 def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
-    """Give the client's user one of everything, with `secret` in every text."""
+    """Give the client's user one of everything where they look from, with `secret` in every text.
+
+    The profile, which is everywhere, only where they look from no space.
+    """
     user, now = client.user, timezone.now()
     session = create_session(user=user, title=secret, temporary=False)
     reply = client.say(str(session.id), secret).raise_for_status().json()["assistant_message"]["id"]
@@ -146,11 +149,12 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     (pending_atomic,) = create_atomic_memories(user=user, drafts=[guess], now=now)
     context = create_context(user=user, title=secret, content=secret, session_id=session.id, now=now)
     append_entry(user=user, context_id=context.id, text=secret, now=now)
-    update_profile(user=user, changes={"background": secret}, now=now)
-    proposal = ProposedSection(
-        section="background", text=f"{secret} garden", message_id=None, said_at=now + timedelta(days=1)
-    )
-    propose_sections(user=user, proposals=[proposal], now=now)
+    if user.sight.space is None:
+        update_profile(user=user, changes={"background": secret}, now=now)
+        proposal = ProposedSection(
+            section="background", text=f"{secret} garden", message_id=None, said_at=now + timedelta(days=1)
+        )
+        propose_sections(user=user, proposals=[proposal], now=now)
     summary = create_session_summary(user=user, session_id=session.id, title=secret, snippet=secret, now=now)
     store_embeddings(prepare_embeddings(session.messages.all()))
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
@@ -171,13 +175,13 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         pending=str(update.id),
         operation=str(Change.objects.get(object_id=update.id).operation),
         context=str(context.id),
-        proposal=str(list_pending_proposals(user).get().id),
+        proposal="" if user.sight.space else str(list_pending_proposals(user).get().id),
         summary=str(summary.id),
         atomic=str(atomic.id),
         pending_atomic=str(pending_atomic.id),
         past_import=str(past_import.id),
         attachment=attached["id"],
-        space=str(create_space(user=user, name=secret).id),
+        space=str(user.sight.space or create_space(user=user, name=secret).id),
     )
 
 

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
             name='ErasureRecord',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('person', 'what was remembered about a person'), ('account', 'account'), ('session', 'conversation')], max_length=10, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('person', 'what was remembered about a person'), ('account', 'account'), ('session', 'conversation'), ('space', 'space')], max_length=10, verbose_name='kind')),
                 ('subject', models.CharField(max_length=64, verbose_name='digest')),
                 ('key', models.CharField(max_length=16, verbose_name='fingerprint of the key')),
                 ('at', models.DateTimeField(verbose_name='erased at')),

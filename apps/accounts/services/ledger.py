@@ -32,6 +32,7 @@ FILE = "erasures.jsonl"
 PERSON = ErasureRecord.Kind.PERSON
 ACCOUNT = ErasureRecord.Kind.ACCOUNT
 SESSION = ErasureRecord.Kind.SESSION
+SPACE = ErasureRecord.Kind.SPACE
 
 _DIGESTED = frozenset(ErasureRecord.Kind.values)
 
@@ -42,7 +43,7 @@ class BadRecord(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """One erasure. Of a person, an account and a conversation `subject` is a digest made with the key of that
+    """One erasure. Of a person, an account, a conversation and a space `subject` is a digest made with the key of that
     fingerprint (`key`); of anything else it is the ID of an object, which means nothing to anybody, and `key` is empty.
     """
 
@@ -59,7 +60,7 @@ def identify_person(user_id: int, joined: datetime) -> str:
 
 
 def make_digest(kind: str, identity: str, *, key: str) -> str:
-    """Return the digest of a person (`identify_person`) or of a conversation (its ID)."""
+    """Return the digest of a person (`identify_person`) or of a conversation or a space (its ID)."""
     return hmac.new(key.encode(), f"jiyi.erased.{kind}:{identity}".encode(), hashlib.sha256).hexdigest()
 
 
@@ -76,6 +77,11 @@ def record_person(user: User, *, kind: str = PERSON) -> None:
 def record_sessions(session_ids: Iterable[UUID]) -> None:
     """Record, in the caller's transaction, that these conversations are being deleted."""
     _record(SESSION, map(str, session_ids))
+
+
+def record_space(space_id: UUID) -> None:
+    """Record, in the caller's transaction, that a space is being deleted with all that is in it."""
+    _record(SPACE, [str(space_id)])
 
 
 def add_records(records: Iterable[Erased]) -> int:

@@ -7,7 +7,7 @@ a test looks for tables that hold a person's data and are neither here nor in `K
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from graphlib import TopologicalSorter
 from typing import Any
@@ -41,11 +41,12 @@ def keep_tables(reasons: Mapping[type[Model], str]) -> None:
 @dataclass(frozen=True, slots=True)
 class Restoration:
     """What rows are restored into: whose account, and whether digests that were made with the key of this installation
-    for this very account still hold.
+    for this very account still hold. `names`: of the spaces that were restored so far.
     """
 
     user: User
     digests_hold: bool
+    names: set[str] = field(default_factory=set)
 
 
 class LeftOut(Exception):
@@ -109,9 +110,9 @@ def list_tables() -> list[PersonalTable]:
     sorter: TopologicalSorter[type[Model]] = TopologicalSorter()
     for model in _tables:
         sorter.add(model)
-        for field in model._meta.concrete_fields:
-            if field.remote_field and field.related_model in _tables and field.related_model is not model:
-                sorter.add(field.related_model, model)
+        for column in model._meta.concrete_fields:
+            if column.remote_field and column.related_model in _tables and column.related_model is not model:
+                sorter.add(column.related_model, model)
     return [_tables[model] for model in sorter.static_order()]
 
 
@@ -122,10 +123,12 @@ def _prepare_setting(setting: Setting, _restoration: Restoration) -> None:
 
 def _prepare_space(space: Space, restoration: Restoration) -> None:
     """Give it another name where the account has one of its name."""
-    names = set(Space.objects.filter(user=restoration.user).exclude(id=space.id).values_list(Lower("name"), flat=True))
+    mine = Space.objects.filter(user=restoration.user).exclude(id=space.id)
+    names = restoration.names | set(mine.values_list(Lower("name"), flat=True))
     name, number = space.name, 2
     while space.name.lower() in names:
         space.name, number = f"{name[:90]} ({number})", number + 1
+    restoration.names.add(space.name.lower())
 
 
 def _end_bound_tokens(user: User) -> None:

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
+from apps.accounts.spaces import NO_SPACE, enter_space
 from apps.accounts.types import Scope
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, TooLarge
@@ -55,6 +56,9 @@ class PastImportRequest(KnownFieldsSerializer):
     )
     dry_run = serializers.BooleanField(
         required=False, default=False, help_text="Write nothing and answer with a preview."
+    )
+    space = serializers.UUIDField(
+        required=False, help_text="ID of the space that it goes to. If absent, it is everywhere."
     )
 
 
@@ -254,6 +258,7 @@ class ImportsView(generics.ListAPIView[PastImport]):
         problems=[
             Problem(Conflict, "Too many of your imports are under way, or another file is being previewed"),
             Problem(TooLarge, "The file is too large"),
+            NO_SPACE,
             Problem(ImportRefused, "The file has none of the formats", {"errors": []}),
             Problem(ImportRefused, "The file is damaged", {"errors": []}),
         ],
@@ -266,7 +271,8 @@ class ImportsView(generics.ListAPIView[PastImport]):
         background. Memories become memories. Importing a file again imports only what is new. With `dry_run`,
         nothing is written.
         """
-        user, body = get_user(request), read_body(PastImportRequest, request)
+        body = read_body(PastImportRequest, request)
+        user = enter_space(get_user(request), body.get("space"))
         upload = body["file"]
         services.check_size(upload.size)
         named = body.get("format")

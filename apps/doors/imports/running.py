@@ -271,7 +271,7 @@ def _import_conversation(past_import: PastImport, item: ImportItem, *, now: date
     try:
         with transaction.atomic():
             imported = import_conversation(
-                user=past_import.user,
+                user=past_import.owner,
                 session_id=session_id,
                 title=found.title,
                 started_at=found.started_at or past_import.created_at,
@@ -283,7 +283,7 @@ def _import_conversation(past_import: PastImport, item: ImportItem, *, now: date
         item.state, item.detail = ImportItem.State.FAILED, error.message[:300]
         return
     if imported.stored and not found.learns:
-        leave_unsummarized(user=past_import.user, session_id=session_id, now=now)
+        leave_unsummarized(user=past_import.owner, session_id=session_id, now=now)
     item.session_id, item.made_session, item.count = session_id, imported.created, imported.stored
     if imported.stored:
         item.state = ImportItem.State.IMPORTED
@@ -302,7 +302,7 @@ def _import_memories(past_import: PastImport, items: Sequence[ImportItem], *, no
         else:
             first[memory.id] = item
             memories.append(memory)
-    adopted = adopt_memories(user=past_import.user, memories=memories, operation=past_import.operation, now=now)
+    adopted = adopt_memories(user=past_import.owner, memories=memories, operation=past_import.operation, now=now)
     for memory_id, item in first.items():
         outcome = adopted.outcomes[memory_id]
         if outcome not in (Adoption.ADOPTED, Adoption.AGAIN):
@@ -346,8 +346,12 @@ def _import_profile(past_import: PastImport, item: ImportItem, *, now: datetime)
 
 
 def _name(past_import: PastImport, kind: str, source_id: str) -> UUID:
-    """Return an ID that follows from the person, the format and the ID at the source, so nothing comes in twice."""
-    return uuid5(NAMESPACE, "\n".join([str(past_import.user_id), past_import.format, kind, source_id]))
+    """Return an ID that follows from the person, the format and the ID at the source, so nothing comes in twice.
+
+    In each space there can be one of it.
+    """
+    place = [str(past_import.space_id)] if past_import.space_id else []
+    return uuid5(NAMESPACE, "\n".join([str(past_import.user_id), *place, past_import.format, kind, source_id]))
 
 
 def _count(past_import: PastImport, items: Sequence[ImportItem]) -> None:

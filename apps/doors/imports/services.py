@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from apps.accounts.models import User
 from apps.accounts.services.people import keep_account
 from apps.conversations.queue import send_task
-from apps.core.errors import Conflict, NotFound, TooLarge
+from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import clean_text
 from apps.doors.imports.formats.registry import FORMATS, detect_format, get_format
 from apps.doors.imports.formats.uploads import Upload
@@ -101,10 +101,13 @@ def hold_preview(user: User) -> Iterator[None]:
 def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, named: str | None = None) -> PastImport:
     """Take a file and have workers import it. While that is under way, the same file again is the same import.
 
+    What it brings goes to the space that the person looks from; an export of everything to those that it tells.
     `named`: its format, detected by its content if not given. Raises `UnreadableFile` or `UnknownFormat`; `TooLarge`;
-    `Conflict` when the person has too many under way.
+    `Conflict` when the person has too many under way; `InvalidInput` for an export of everything into a space.
     """
     found = (get_format(named) if named else detect_format(Upload(file))).name
+    if get_format(found).restores and not user.sight.everything:
+        raise InvalidInput("An export of everything is restored as a whole, not into a space.")
     size = file.seek(0, 2)
     check_size(size)
     digest = _digest(file)
@@ -113,13 +116,16 @@ def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, name
         # One at a time, so that the same file that is sent twice is one import.
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         under_way = PastImport.objects.filter(user=user, state__in=UNDER_WAY)
-        same = under_way.filter(digest=digest, format=found).exclude(state=State.UNDOING).first()
+        same = (
+            under_way.filter(digest=digest, format=found, space=user.sight.space).exclude(state=State.UNDOING).first()
+        )
         if same is not None:
             return same
         if under_way.count() >= MAX_UNDER_WAY:
             raise Conflict("Too many imports are under way. Wait until one is done, or cancel it.")
         created = PastImport.objects.create(
             user=user,
+            space_id=user.sight.space,
             format=found,
             file_name=clean_text(name)[-200:],
             size=size,

@@ -44,6 +44,7 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='updated at')),
                 ('finished_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='finished at')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='past_imports', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+                ('space', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.space', verbose_name='space')),
             ],
             options={
                 'verbose_name': 'import',
@@ -51,7 +52,7 @@ class Migration(migrations.Migration):
                 'db_table': 'past_import',
                 'ordering': ['-created_at', '-id'],
                 'indexes': [models.Index(fields=['user', '-created_at', '-id'], name='past_import_list'), models.Index(condition=models.Q(('state__in', ['queued', 'reading', 'running', 'undoing'])), fields=['served_at'], name='past_import_due')],
-                'constraints': [models.UniqueConstraint(fields=('id', 'user'), name='past_import_has_owner')],
+                'constraints': [models.UniqueConstraint(fields=('id', 'user'), name='past_import_has_owner'), apps.core.same_owner.SameOwner(field='space', name='past_import_space_same_owner')],
             },
         ),
         migrations.CreateModel(

@@ -198,7 +198,7 @@ class MemoriesView(ListAPIView[Row]):
             wanted["space"] = str(place) if place else False  # as records have it
         changed = [row_id for row_id, state in found.changed.items() if is_wanted(self.kind, state, wanted)]
         either = Q(pk__in=unchanged.order_by().values("pk")) | Q(pk__in=changed)
-        then = queryset.filter(either, **list_untracked(self.kind, wanted))
+        then = self.kind.rows(user.overseeing()).filter(either, **list_untracked(self.kind, wanted))
         return then.order_by(*unchanged.query.order_by)
 
     def paginate_queryset(self, queryset: Any) -> Any:

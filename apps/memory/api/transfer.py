@@ -68,7 +68,8 @@ class LongTermExportView(APIView):
     def get(self, request: Request) -> HttpResponseBase:
         """Export long-term memories.
 
-        Of every status, newest first, as an attachment. The file can be imported again without loss.
+        Of every status, newest first, as an attachment. The file can be imported again without loss. A memory in a
+        space has its `space_name`, too, by which the space is found in another account.
         """
         if request.query_params.get("format", "json") != "json":
             raise InvalidInput("format must be json.", fields={"format": ["Must be json."]})
@@ -99,7 +100,8 @@ class LongTermImportView(APIView):
         """Import long-term memories.
 
         All of a file or, with any bad row, nothing. All fields are kept. An ID of your own updates that memory;
-        one that somebody else has is replaced, and links follow.
+        one that somebody else has is replaced, and links follow. A space is found by its ID, else by its name; where
+        there is none the memory is everywhere. A token that is bound to a space imports into that one.
         """
         items = read_upload(read_body(ImportRequest, request)["file"])
         done = import_memories(user=get_user(request), kind=LONG_TERM, items=items, now=timezone.now())

@@ -261,18 +261,26 @@ class PastObjects:
 def read_past(kind: MemoryKind, user: User, *, at: datetime) -> PastObjects:
     """Return what the person's memories of a kind, of every status, were at a time.
 
-    One query, whatever the number of rows; `unchanged` is for the caller to ask.
+    Of where the person looks from: what was there then, wherever it is now. One query, whatever the number of rows;
+    `unchanged` is for the caller to ask.
     """
-    rows = kind.rows(user)
+    rows = kind.rows(user.overseeing())
     later = Change.objects.filter(user=user, kind=kind.change_kind, created_at__gt=at)
     first = later.order_by("object_id", "id").distinct("object_id")
     # What was new was absent before, even where its texts are gone; with an early time that is nearly everything.
     told = Change.objects.filter(pk__in=first.values("pk"), object_id__in=rows.order_by().values("pk"))
     told = told.exclude(action=Change.Action.CREATE).exclude(before__isnull=True, after__isnull=False).order_by()
     states = dict(told.values_list("object_id", "before"))
-    changed = {row_id: before for row_id, before in states.items() if before is not None}
-    same = rows.filter(~Exists(later.filter(object_id=OuterRef("pk"))), **{f"{kind.made_at}__lte": at})
-    return PastObjects(at=at, unchanged=same, changed=changed, unknown=len(states) - len(changed))
+    changed = {row_id: before for row_id, before in states.items() if before is not None and _saw(user, before)}
+    unknown = sum(before is None for before in states.values())
+    same = kind.rows(user).filter(~Exists(later.filter(object_id=OuterRef("pk"))), **{f"{kind.made_at}__lte": at})
+    return PastObjects(at=at, unchanged=same, changed=changed, unknown=unknown)
+
+
+def _saw(user: User, state: Snapshot) -> bool:
+    """Whether a person sees from where they look what was in the space that a record names."""
+    space = state.get("space")
+    return user.sight.everything or space is None or space == str(user.sight.space)
 
 
 def is_wanted(kind: MemoryKind, state: Snapshot, wanted: Mapping[str, Any]) -> bool:

@@ -12,9 +12,11 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services.erasure import count_rows, erase_user
+from apps.accounts.spaces import create_space
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
+from apps.core.errors import InvalidInput
 from apps.doors.imports import running
 from apps.doors.imports.running import MAX_ATTEMPTS, claim_import, run_imports, run_slice
 from apps.doors.imports.services import create_import, remove_import
@@ -385,3 +387,22 @@ def test_an_import_of_nothing_has_failed(bring: Bring, data: bytes) -> None:
     assert (done.state, done.problem) == ("failed", "There is nothing in this file that can be imported.")
     assert done.counts["imported"] == {"conversations": 0, "messages": 0, "memories": 0}
     assert done.items.exists()
+
+
+@pytest.mark.spec("P4")
+def test_what_is_imported_into_a_space_stays_there(user: User, bring: Bring) -> None:
+    novel = create_space(user=user, name="novel")
+    everywhere, there = bring(as_lines(PLAIN_LINES)), bring(as_lines(PLAIN_LINES), owner=user.within(novel.id))
+    assert (everywhere.space_id, there.space_id) == (None, novel.id)
+    assert there.counts["imported"] == everywhere.counts["imported"]
+    for space in (None, novel):
+        assert Session.objects.filter(user=user, space=space).count() == 2
+        assert AtomicMemory.objects.get(space=space).content == "用户对虾过敏"
+        assert LongTermMemory.objects.get(space=space).value == "York"
+    assert bring(as_lines(PLAIN_LINES), owner=user.within(novel.id)).counts["imported"]["memories"] == 0
+    assert undo(there).state == PastImport.State.UNDONE
+    assert not Session.objects.filter(space=novel).exists()
+    assert not LongTermMemory.objects.filter(space=novel, status="active").exists()
+    assert Session.objects.filter(space=None).count() == 2
+    with pytest.raises(InvalidInput):
+        bring(FILES["export of everything"][1], owner=user.within(novel.id))

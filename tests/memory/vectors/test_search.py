@@ -289,7 +289,7 @@ def test_the_most_similar_come_first(say: Say, embed: Embed, session: Session, c
         ("我喜欢的颜色是蓝色。", "user", str(session.id)),
         ("My favourite colour is blue.", "assistant", str(session.id)),
     ]
-    assert set(results[0]) == {"content", "similarity", "created_at", "chat_id", "message_type"}
+    assert set(results[0]) == {"content", "similarity", "created_at", "chat_id", "space", "message_type"}
     assert results[0]["similarity"] == pytest.approx(1.0, abs=1e-5)
     assert 0.3 < results[1]["similarity"] < 1.0
 

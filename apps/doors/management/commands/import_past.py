@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from apps.accounts.models import User
+from apps.accounts.spaces import find_space
 from apps.core.errors import JiyiError
 from apps.doors.imports.formats.registry import FORMATS
 from apps.doors.imports.formats.uploads import UnreadableFile
@@ -41,6 +42,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument("--user", required=True, metavar="NAME", help="the account to import into")
+        parser.add_argument("--space", metavar="NAME", help="a space of the account, where all of it goes")
         parser.add_argument("--format", choices=list(FORMATS), help="instead of detecting the format")
         parser.add_argument("--dry-run", action="store_true", help="show what the file contains, import nothing")
 
@@ -50,6 +52,8 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user named {options['user']!r}.")
         path: Path = options["file"]
         try:
+            if options["space"]:
+                user = user.within(find_space(user, options["space"]).pk)
             with path.open("rb") as file:
                 preview = preview_file(file, named=options["format"])
                 self._show_preview(preview)
