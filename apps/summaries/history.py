@@ -41,6 +41,7 @@ def describe_change(summary: SessionSummary, *, action: Change.Action, before: S
         before=before,
         after=snapshot(summary),
         session_id=summary.session_id,
+        space_id=summary.session.space_id,
     )
 
 

@@ -12,9 +12,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
+from apps.accounts.spaces import seen_from
 from apps.chat.turn.open import open_client_turn
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.conversations.models import Message, MessageStatus, Role
@@ -125,10 +127,18 @@ class FoundResponse:
     calls: Mapping[str, Any] | None
 
 
+def _list_seen(user: User) -> QuerySet[StoredResponse]:
+    return StoredResponse.objects.filter(seen_from(user, "message__session__space"), user=user)
+
+
+def _list_replies(user: User) -> QuerySet[Message]:
+    return Message.objects.filter(seen_from(user, "session__space"), user=user, role=Role.ASSISTANT)
+
+
 def find_response(user: User, response_id: uuid.UUID) -> FoundResponse | None:
     """Return the response of this ID; any stored reply of the assistant is one. None if there is none of the user."""
-    row = StoredResponse.objects.filter(user=user, id=response_id).select_related("message").first()
-    reply = Message.objects.filter(user=user, id=response_id, role=Role.ASSISTANT).select_related("reply_to").first()
+    row = _list_seen(user).filter(id=response_id).select_related("message").first()
+    reply = _list_replies(user).filter(id=response_id).select_related("reply_to").first()
     if row is None and reply is None:
         return None
     return FoundResponse(
@@ -164,9 +174,9 @@ def find_earlier_response(user: User, response_id: uuid.UUID) -> EarlierResponse
 def list_chat_messages(user: User, response_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Mapping[str, Any]]:
     """Return what these responses said and called, as chat messages, as far as they are kept."""
     found: dict[uuid.UUID, Mapping[str, Any]] = {}
-    for reply in Message.objects.filter(user=user, id__in=response_ids, role=Role.ASSISTANT):
+    for reply in _list_replies(user).filter(id__in=response_ids):
         found[reply.id] = {"role": "assistant", "content": reply.content}
-    for row in StoredResponse.objects.filter(user=user, id__in=response_ids):
+    for row in _list_seen(user).filter(id__in=response_ids):
         calls = get_own_calls(row)
         if row.id not in found and calls is not None:
             found[row.id] = calls

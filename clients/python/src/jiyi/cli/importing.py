@@ -30,6 +30,7 @@ class ImportFailed(JiyiError):
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=str), required=False)
 @click.option("--format", "form", type=FORMATS, help="Instead of finding the format by the content.")
+@click.option("--space", help="ID or name of the space that all of it goes to.")
 @click.option("--dry-run", is_flag=True, help="Show what the file holds; import nothing.")
 @click.option("--long-term", is_flag=True, help="FILE is from `jiyi export --long-term`: all of it, or nothing.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the file is sent.")
@@ -40,6 +41,7 @@ def import_(
     given: Given,
     file: str | None,
     form: ImportFormat | None,
+    space: str | None,
     dry_run: bool,
     long_term: bool,
     no_wait: bool,
@@ -55,12 +57,12 @@ def import_(
     if sum((file is not None, followed is not None, undone is not None)) != 1:
         raise click.UsageError("Give a FILE, --follow or --undo.")
     if file is None:
-        if form is not None or dry_run or long_term:
-            raise click.UsageError("--format, --dry-run and --long-term are for a FILE.")
+        if form is not None or space is not None or dry_run or long_term:
+            raise click.UsageError("--format, --space, --dry-run and --long-term are for a FILE.")
         found = given.client.imports.undo(undone) if undone else given.client.imports.get(str(followed))
         _finish(given, found, wait=not no_wait)
         return
-    if long_term and (form is not None or dry_run or no_wait):
+    if long_term and (form is not None or space is not None or dry_run or no_wait):
         raise click.UsageError("--long-term goes with no other option.")
     with _open(file) as data:
         if long_term:
@@ -69,11 +71,11 @@ def import_(
         imports, name = given.client.imports, "stdin" if file == "-" else Path(file).name
         if dry_run:
             with given.out.waiting("Reading…"):
-                preview = imports.preview(data, name=name, format=form)
+                preview = imports.preview(data, name=name, format=form, space=space)
             _show_preview(given, preview)
             return
         with given.out.waiting("Sending…"):
-            started = imports.create(data, name=name, format=form)
+            started = imports.create(data, name=name, format=form, space=space)
     _finish(given, started, wait=not no_wait)
 
 

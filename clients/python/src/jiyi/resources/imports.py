@@ -17,21 +17,32 @@ class Imports(Resource[Transport]):
 
     @call
     def preview(
-        self, file: bytes | BinaryIO, *, name: str = "file", format: ImportFormat | None = None
+        self,
+        file: bytes | BinaryIO,
+        *,
+        name: str = "file",
+        format: ImportFormat | None = None,
+        space: str | None = None,
     ) -> Request[Preview]:
         """Return what a file holds; nothing is imported. Raises `ImportRefused` if it cannot be read."""
-        body = {"format": unless_none(format), "dry_run": True}
+        body = {"format": unless_none(format), "space": unless_none(space), "dry_run": True}
         return upload("/memory/imports", Into(Preview), file=file, name=name, body=body)
 
     @call
     def create(
-        self, file: bytes | BinaryIO, *, name: str = "file", format: ImportFormat | None = None
+        self,
+        file: bytes | BinaryIO,
+        *,
+        name: str = "file",
+        format: ImportFormat | None = None,
+        space: str | None = None,
     ) -> Request[PastImport]:
         """Start importing a file in the background, and return the import, to be followed with `get`.
 
+        `space`: ID or name of the space that all of it goes to.
         Importing a file again imports only what is new. Raises `ImportRefused` if it cannot be read.
         """
-        body = {"format": unless_none(format)}
+        body = {"format": unless_none(format), "space": unless_none(space)}
         return upload("/memory/imports", Into(PastImport), file=file, name=name, body=body)
 
     @call
