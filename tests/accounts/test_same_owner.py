@@ -75,7 +75,8 @@ def give_away(model: type[Model], field: Any, name: str, *, from_user: User, to_
     if row is None:
         row = rows.first()
         assert row is not None, model
-        changes[field.name] = field.related_model._default_manager.filter(user=from_user).exclude(pk=row.pk).first()
+        others = field.related_model._default_manager.filter(user=from_user)
+        changes[field.name] = (others.exclude(pk=row.pk) if field.related_model is model else others).first()
     assert rows.filter(pk=row.pk).update(**changes) == 1
     with connection.cursor() as cursor:
         cursor.execute(f'SET CONSTRAINTS "{name}" IMMEDIATE')

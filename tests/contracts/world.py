@@ -181,7 +181,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         pending_atomic=str(pending_atomic.id),
         past_import=str(past_import.id),
         attachment=attached["id"],
-        space=str(user.sight.space or create_space(user=user.overseeing(), name=secret).id),
+        space=str(user.sight.space or create_space(user=user.overseeing(), name=secret[:100]).id),
     )
 
 

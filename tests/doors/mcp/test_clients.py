@@ -56,7 +56,7 @@ async def make_token(username: str, **options: Any) -> str:
 async def use_everything(client: Client, *, revision: str) -> None:
     """List and use tools and resources, as the person's first client."""
     assert client.protocol_version == revision
-    assert len((await client.list_tools()).tools) == 10
+    assert len((await client.list_tools()).tools) == 14
     added = await client.call_tool("add_memory", {"content": "Mei plays the cello."})
     found = await client.call_tool("search_memories", {"keyword": "cello"})
     assert [one["id"] for one in found.structured_content["results"]] == [added.structured_content["memory"]["id"]]
