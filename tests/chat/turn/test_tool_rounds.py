@@ -250,7 +250,7 @@ def test_a_tool_that_breaks_costs_its_result_only(
     def fail(*_args: Any, **_kwargs: Any) -> Any:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("apps.chat.toolbox.find_memories", fail)
+    monkeypatch.setattr("apps.chat.search_tools.find_memories", fail)
     model.script(call_tools(search()), answer("I cannot look that up."))
     turn = say(alice)
     assert [shown["outcome"] for shown in turn["tool_calls"]] == ["failed"]

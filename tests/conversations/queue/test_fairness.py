@@ -175,7 +175,15 @@ def test_claims_and_places_stay_cheap_among_100_000_rows(mei: User, ben: User):
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE work")
         cursor.execute("ANALYZE conversation")
-    values = {"kind": "extract", "now": NOW, "limit": 20, "alone_from": 2, "characters": 12_000, "user": mei.id}
+    values = {
+        "kind": "extract",
+        "now": NOW,
+        "limit": 20,
+        "alone_from": 2,
+        "characters": 12_000,
+        "user": mei.id,
+        "paused": [],
+    }
     for statement in (CLAIM + "SELECT * FROM chosen", CLAIM_SESSION + "SELECT * FROM chosen", FIND_PLACE):
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)

@@ -124,7 +124,8 @@ def test_a_client_that_may_only_read_sees_and_gets_no_more(
         tokens = app.connect(window, **way)  # type: ignore[arg-type]
         assert tokens["scope"] == "read"
         assert list_tools(http_server.url, tokens["access_token"]) == {
-            "search_memories", "get_profile", "list_session_summaries", "fetchContext"
+            "search_memories", "search_conversations", "read_conversation", "list_spaces", "get_profile",
+            "list_session_summaries", "fetchContext",
         }  # fmt: skip
         refused = call(http_server.url, tokens["access_token"], "tools/call", name="add_memory", arguments={})
         assert refused.status_code == 403
