@@ -21,11 +21,13 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token, get_or_create_end_user, update_settings
+from apps.accounts.spaces import create_space
 from apps.chat.models import Turn
 from apps.conversations.models import Session
 from apps.doors.mcp.oauth import note_use, record_connection, register_application
 from apps.doors.models import ConnectedApp
 from apps.memory.models import LongTermMemory
+from apps.memory.spaces import move_session
 from tests.doors.imports.samples import CHATGPT_CONVERSATION, as_json, make_zip
 from tests.e2e.panel.conftest import LOOKS
 from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
@@ -62,6 +64,14 @@ class Shot:
 
 def show_last_reply(page: Page) -> None:
     """In the chat: open the latest conversation, and beside it what was recalled for its last reply."""
+    page.locator("#sessions li a").first.click()
+    page.locator("article.assistant .memory-chip").last.click()
+    expect(page.locator("#details [data-component]").first).to_be_visible()
+
+
+def choose_space(page: Page) -> None:
+    """In the chat: the conversations of one space, and the newest of them."""
+    page.locator("#spaces").get_by_text("Lisbon trip").click()
     page.locator("#sessions li a").first.click()
     page.locator("article.assistant .memory-chip").last.click()
     expect(page.locator("#details [data-component]").first).to_be_visible()
@@ -109,9 +119,22 @@ def people(http_server: HttpServer, scripted_model: ScriptedModel, settings: Any
             LongTermMemoryFactory.create(user=user, category=category, key=key, value=value)
     update_settings(user=people["mel"], changes={"memory.retrieval_limit": 6})
     leave_work(people["mel"])
+    settle_in_spaces(people["mel"])
     people["tang"] = User.objects.create_superuser("tang")
     open_services()
     return people
+
+
+def settle_in_spaces(user: User) -> None:
+    """Three spaces, of which two have the conversation that was held about them."""
+    for name, kind, title in (
+        ("Lisbon trip", "project", "A week in Lisbon"),
+        ("Vet for Mochi", "assistant", "Mochi"),
+        ("Captain Nemo", "character", ""),
+    ):
+        space = create_space(user=user, name=name, kind=kind)
+        for session in Session.objects.filter(user=user, title=title) if title else ():
+            move_session(user=user, session_id=session.id, space_id=space.id, now=timezone.now())
 
 
 def open_services() -> None:
@@ -160,9 +183,11 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("consent", consent, height=880),
         Shot("chat", "/", act=show_last_reply),
         Shot("chat-zh", "/", "linmei", "zh", show_last_reply),
+        Shot("chat-spaces", "/", act=choose_space),
         Shot("chat-import", "/", act=preview_past, height=900),
         Shot("panel-overview", "/admin/", height=1800),
         Shot("panel-memories", MEMORIES),
+        Shot("panel-spaces", "/admin/accounts/space/", height=600),
         Shot("panel-memory", f"{LONG_TERM}{memory.pk}/change/", height=1150),
         Shot("panel-review", "/admin/review/"),
         Shot("panel-playground", "/admin/playground/", act=try_message),
