@@ -93,6 +93,11 @@ def delete_sessions(sessions: QuerySet[Session], *, record: bool = True) -> int:
     return len(ids)
 
 
+def move_sessions(sessions: QuerySet[Session], *, to: uuid.UUID | None) -> None:
+    """Put these sessions into a space, or out of all. What was learned in them is moved by `apps.memory.spaces`."""
+    sessions.update(space=to)
+
+
 def delete_idle_temporary_sessions() -> int:
     """Delete temporary sessions idle as long as their owner lets working memory idle (C7); returns how many."""
     idle = Session.objects.filter(temporary=True, last_active_at__lt=Now() - working_ttl(user="user"))

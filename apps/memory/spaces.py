@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -14,10 +15,10 @@ from django.db.models.functions import Coalesce
 
 from apps.accounts.models import Space, User
 from apps.accounts.services.ledger import record_space
-from apps.accounts.spaces import get_space, list_spaces, refuse_bound
+from apps.accounts.spaces import get_space, refuse_bound
 from apps.conversations.models import Session, Work
 from apps.conversations.queue import release_work
-from apps.conversations.sessions import delete_sessions, get_session, update_session
+from apps.conversations.sessions import delete_sessions, get_session, move_sessions, update_session
 from apps.core.errors import InvalidInput
 from apps.memory.contexts import delete_context
 from apps.memory.deletion import delete_memories, with_history
@@ -39,8 +40,8 @@ class Moved:
     taken: tuple[UUID, ...] = ()
 
 
-def list_counted_spaces(user: User) -> QuerySet[Space]:
-    """Return the person's spaces, each with how many conversations and active memories it has; one query.
+def with_counts(spaces: QuerySet[Space]) -> QuerySet[Space]:
+    """Annotate each space with how many conversations and active memories it has, in the query that reads the spaces.
 
     As `session_count` and `memory_count`.
     """
@@ -50,9 +51,19 @@ def list_counted_spaces(user: User) -> QuerySet[Space]:
         return Coalesce(Subquery(mine), 0)
 
     memories = [count(kind.model.objects.filter(status=Status.ACTIVE)) for kind in KINDS]
-    return list_spaces(user).annotate(
-        session_count=count(Session.objects.all()), memory_count=memories[0] + memories[1]
-    )
+    return spaces.annotate(session_count=count(Session.objects.all()), memory_count=memories[0] + memories[1])
+
+
+def count_contents(space: Space) -> dict[str, int]:
+    """Count what is in a space, by kind: memories of any status, ``context`` and ``session``; four queries."""
+    tables: dict[str, type[Any]] = {str(kind.name): kind.model for kind in KINDS}
+    tables |= {"context": SharedContext, "session": Session}
+    return {name: table.objects.filter(user=space.user_id, space=space).count() for name, table in tables.items()}
+
+
+def is_empty(space: Space) -> bool:
+    """Whether nothing that `count_contents` counts is in the space."""
+    return not any(count_contents(space).values())
 
 
 def _find_target(user: User, space_id: UUID | None) -> UUID | None:
@@ -65,8 +76,8 @@ def move_memories(*, user: User, ids: Collection[UUID], space_id: UUID | None, n
     """Move memories of both kinds, with their history, to a space; None: they are everywhere from now on.
 
     One operation, undone as one. IDs of none, of another person's, of what cannot be changed from here and of what is
-    there already are passed over. Raises `NotFound` for a space that is not there, `Forbidden` where the
-    person is bound to one.
+    there already are passed over. Raises `NotFound` for a space that is not there, `Forbidden` where the person is
+    bound to one.
     """
     target = _find_target(user, space_id)
     lock_memories(user)
@@ -84,19 +95,16 @@ def _move(
     for kind in KINDS:
         asked = kind.changeable(user).filter(id__in=ids[kind]).exclude(space=target)
         rows = {row.id: row for row in asked}
-        there = {
-            getattr(row, kind.identity): row
-            for row in kind.held(user.within(target)).filter(
-                **{f"{kind.identity}__in": {getattr(row, kind.identity) for row in rows.values()}}
-            )
-        }
+        identify = attrgetter(kind.identity)
+        of_these = {f"{kind.identity}__in": {identify(row) for row in rows.values()}}
+        there = {identify(row): row for row in kind.held(user.within(target)).filter(**of_these)}
         for row in list(rows.values()):
-            same = there.get(getattr(row, kind.identity))
             if row.status != Status.ACTIVE:
                 continue
-            if same is None:
-                there[getattr(row, kind.identity)] = row  # of two with one identity, one moves
-            elif ending:
+            same = there.setdefault(identify(row), row)
+            if same is row:  # of two with one identity, one moves
+                continue
+            if ending:
                 writer.supersede(kind, row, by=same)
             else:
                 taken.append(rows.pop(row.id).id)
@@ -116,7 +124,6 @@ def move_session(*, user: User, session_id: UUID, space_id: UUID | None, now: da
     again. Undoing the operation brings the memories back; the conversation is moved back by itself.
     """
     target = _find_target(user, space_id)
-    get_session(user, session_id, to_change=True)
     _start_again(user, now=now)
     # In the order in which turns lock: what is remembered, then the session.
     lock_memories(user)
@@ -134,12 +141,6 @@ def move_session(*, user: User, session_id: UUID, space_id: UUID | None, now: da
     moved, taken = _move(writer, user, learned, target)
     writer.save()
     return Moved(writer.operation if moved else None, moved, tuple(taken))
-
-
-def is_empty(space: Space) -> bool:
-    """Whether no memory of any status, no context and no conversation is in the space."""
-    tables: list[type[Any]] = [*(kind.model for kind in KINDS), SharedContext, Session]
-    return not any(table.objects.filter(user=space.user_id, space=space).exists() for table in tables)
 
 
 def _start_again(user: User, *, now: datetime) -> None:
@@ -180,11 +181,7 @@ def delete_space(*, user: User, space_id: UUID, erase: bool, to: UUID | None = N
     list(sessions.order_by("id").select_for_update(no_key=True))
     found = {kind: list(kind.rows(user).filter(space=space).values_list("id", flat=True)) for kind in KINDS}
     contexts = list(SharedContext.objects.filter(user=user, space=space).values_list("id", flat=True))
-    counts = {
-        **{str(kind.name): len(ids) for kind, ids in found.items()},
-        "context": len(contexts),
-        "session": sessions.count(),
-    }
+    counts = count_contents(space)
     if erase:
         for kind, ids in found.items():
             delete_memories(kind, user=user, ids=ids, now=now)
@@ -196,9 +193,9 @@ def delete_space(*, user: User, space_id: UUID, erase: bool, to: UUID | None = N
         writer = Writer(user, now=now)
         _move(writer, user, found, target, ending=True)
         writer.save()
-        sessions.update(space=target)
+        move_sessions(sessions, to=target)
         SharedContext.objects.filter(id__in=contexts).update(space=target)
     Change.objects.filter(user=user, space=space).update(space=None if erase else target)
-    left = any(kind.rows(user).filter(space=space).exists() for kind in KINDS) or sessions.exists()
+    verified = is_empty(space)
     space.delete()
-    return DeletedSpace(erased=counts, verified=not left) if erase else DeletedSpace(moved=counts, verified=not left)
+    return DeletedSpace(erased=counts, verified=verified) if erase else DeletedSpace(moved=counts, verified=verified)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path
@@ -21,19 +20,13 @@ from django.views.decorators.http import require_POST
 from unfold.contrib.filters.admin import DropdownFilter
 
 from apps.accounts.models import Space, User
-from apps.accounts.spaces import create_space, list_spaces, update_space
-from apps.conversations.models import Session
+from apps.accounts.spaces import NONE, create_space, list_spaces, update_space
 from apps.core.errors import InvalidInput, JiyiError
-from apps.memory.kinds import KINDS
-from apps.memory.models import SharedContext, Status
-from apps.memory.spaces import delete_space
+from apps.memory.spaces import count_contents, delete_space, with_counts
 from apps.panel.owned import OwnedAdmin, choose_owner, sees_everybody
 from apps.panel.pages import UNPROCESSABLE, CardList, show_page
 from apps.panel.refusals import list_reasons
 from apps.panel.texts import read_id
-
-# What stands in an address or a form for what is in no space.
-EVERYWHERE = "none"
 
 
 def list_choices(user: User) -> QuerySet[Space]:
@@ -44,7 +37,7 @@ def list_choices(user: User) -> QuerySet[Space]:
 def read_place(given: Mapping[str, str]) -> UUID | None:
     """Return the ID of the space that a form names in ``space``, None for everywhere; 404 for anything else."""
     named = given.get("space", "")
-    if named in ("", EVERYWHERE):
+    if named in ("", NONE):
         return None
     space_id = read_id(named)
     if space_id is None:
@@ -72,10 +65,10 @@ class SpaceFilter(DropdownFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         spaces = [(str(space.pk), space.name) for space in list_spaces(choose_owner(request, name="user__id__exact"))]
-        return [(EVERYWHERE, _("everywhere")), *spaces] if spaces else []
+        return [(NONE, _("everywhere")), *spaces] if spaces else []
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.value() == EVERYWHERE:
+        if self.value() == NONE:
             return queryset.filter(**{f"{self.field}__isnull": True})
         if self.value():
             space_id = read_id(self.value())
@@ -87,20 +80,6 @@ class SessionSpaceFilter(SpaceFilter):
     """By the space of the conversation that a row is about."""
 
     field = "session__space"
-
-
-def count_contents(spaces: Collection[UUID], **of_memories: Any) -> dict[UUID, dict[str, int]]:
-    """Count what is in each of these spaces: memories by kind, as far as they are like this, contexts and sessions.
-
-    Four queries.
-    """
-    counts: defaultdict[UUID, dict[str, int]] = defaultdict(dict)
-    held = {str(kind.name): kind.model.objects.filter(**of_memories) for kind in KINDS}
-    for name, rows in {**held, "context": SharedContext.objects.all(), "session": Session.objects.all()}.items():
-        found = rows.filter(space__in=spaces).order_by().values("space").annotate(count=Count("pk"))
-        for space_id, count in found.values_list("space", "count"):
-            counts[space_id][name] = count
-    return counts
 
 
 def tell_counts(counts: Mapping[str, int]) -> list[str]:
@@ -149,6 +128,9 @@ class SpaceAdmin(CardList, OwnedAdmin):
         archive = self.admin_site.admin_view(require_POST(self.archive))
         return [path("<uuid:space_id>/archive/", archive, name="accounts_space_archive"), *super().get_urls()]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return with_counts(super().get_queryset(request))
+
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         return tuple(name for name in super().get_fields(request, obj) if obj or name != "archived")
 
@@ -165,16 +147,7 @@ class SpaceAdmin(CardList, OwnedAdmin):
         return cast(Space, space)
 
     def describe_cards(self, request: HttpRequest, rows: Sequence[Space]) -> list[dict[str, Any]]:
-        """How many memories are in use in each space, and how many conversations are held there."""
-        counts = count_contents([row.pk for row in rows], status=Status.ACTIVE)
-        return [
-            {
-                "row": row,
-                "memories": counts[row.pk].get("long_term", 0) + counts[row.pk].get("atomic", 0),
-                "sessions": counts[row.pk].get("session", 0),
-            }
-            for row in rows
-        ]
+        return [{"row": row} for row in rows]
 
     def save_model(self, request: HttpRequest, obj: Space, form: Any, change: bool) -> None:
         fields = {name: value for name, value in form.cleaned_data.items() if name != "user"}
@@ -216,5 +189,5 @@ class SpaceAdmin(CardList, OwnedAdmin):
                 told |= {"receipt": receipt, "erase": erase, "target": target}
                 return show_page(request, template, **told, lines=tell_counts(receipt.erased or receipt.moved))
         told |= {"space": space, "others": others, "given": given, "problem": problem}
-        told["lines"] = tell_counts(count_contents([space.pk])[space.pk])
+        told["lines"] = tell_counts(count_contents(space))
         return show_page(request, template, status=UNPROCESSABLE if problem else 200, **told)

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import Space, User
 from apps.accounts.selectors import get_user
-from apps.accounts.spaces import NO_SPACE, NONE, create_space, get_space, update_space
+from apps.accounts.spaces import NO_SPACE, NONE, create_space, get_space, list_spaces, update_space
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.fields import (
@@ -27,7 +27,7 @@ from apps.core.fields import (
 )
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe, query
-from apps.memory.spaces import delete_space, list_counted_spaces, move_memories
+from apps.memory.spaces import delete_space, move_memories, with_counts
 
 operation = partial(describe, tag="Spaces")
 MAX_INSTRUCTIONS_CHARACTERS = 8_000
@@ -137,7 +137,7 @@ class SpacesView(generics.ListAPIView[Space]):
     queryset = Space.objects.none()  # for the schema; requests see their user's own
 
     def get_queryset(self) -> Any:
-        return list_counted_spaces(get_user(self.request))
+        return with_counts(list_spaces(get_user(self.request)))
 
     @operation("list_spaces", scope=Scope.READ)
     def get(self, request: Request) -> Response:
@@ -218,7 +218,7 @@ class MoveView(APIView):
 
 
 def _show(user: User, space: Space) -> Any:
-    return SpaceSerializer(list_counted_spaces(user).get(id=space.id)).data
+    return SpaceSerializer(with_counts(list_spaces(user)).get(id=space.id)).data
 
 
 def _invalid(name: str, reason: str) -> InvalidInput:

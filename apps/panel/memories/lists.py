@@ -31,7 +31,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Space, User
-from apps.accounts.spaces import get_colour, list_spaces
+from apps.accounts.spaces import NONE, get_colour, list_spaces
 from apps.core.errors import JiyiError
 from apps.memory.changes.records import collect_operations
 from apps.memory.deletion import delete_all_memories, delete_memories, list_copies
@@ -56,7 +56,6 @@ from apps.panel.memories.rows import Part, Row, count_choices, read_first, read_
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import UNPROCESSABLE, is_partial, show_page, with_toast
 from apps.panel.refusals import translate_reason
-from apps.panel.spaces import EVERYWHERE
 from apps.panel.texts import read_id, read_number
 from apps.panel.transfer import download_memories
 
@@ -256,7 +255,7 @@ def list_groups(query: ListQuery, counts: list[dict[str, Any]], spaces: Sequence
     groups.append({"title": _("Added"), "name": "days", "choices": ages})
     groups.append({"title": _("Recall"), "name": "muted", "choices": [muted]})
     if spaces:
-        places = [(EVERYWHERE, _("everywhere"), EVERYWHERE)]
+        places = [(NONE, _("everywhere"), NONE)]
         places += [(str(space.pk), space.name, f"space space--{get_colour(space)}") for space in spaces]
         choices = [
             _make_chip(label, name, query.encode(space="" if query.space == value else value), on=query.space == value)
@@ -282,7 +281,7 @@ def list_active(query: ListQuery, owner: User | None, spaces: Sequence[Space]) -
     found["muted"] = _("muted") if query.muted == "yes" else _("not muted")
     if query.status not in (Status.ACTIVE, ALL):
         found["status"] = str(labels["status"][query.status])
-    names = {EVERYWHERE: _("everywhere"), **{str(space.pk): space.name for space in spaces}}
+    names = {NONE: _("everywhere"), **{str(space.pk): space.name for space in spaces}}
     found["space"] = names.get(query.space, _("another space"))
     found["user"] = owner.get_username() if owner else _("unknown user")
     plain = ListQuery()
@@ -432,7 +431,7 @@ def bulk_view(request: HttpRequest) -> HttpResponseBase:
     value = request.POST.get("space" if action == "move" else "value", "")
     if action not in ACTIONS or (action == "category" and (LONG_TERM not in query.kinds or value not in Category)):
         return HttpResponseBadRequest(_("Choose an action."))
-    if action == "move" and value != EVERYWHERE:
+    if action == "move" and value != NONE:
         seen = Space.objects.all() if sees_everybody(request) else Space.objects.filter(user=request.user.pk)
         space = seen.filter(pk__in=[read_id(value)]).first()
         if space is None:

@@ -14,10 +14,10 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 
+from apps.accounts.spaces import NONE
 from apps.core.text.clean import clean_text
 from apps.memory.models import AtomicSource, Category, Source, Status
 from apps.panel.memories.kinds import BOTH, KINDS, MemoryKind, list_choices, list_sorts
-from apps.panel.spaces import EVERYWHERE
 from apps.panel.texts import read_id, read_number
 
 ALL = "all"
@@ -43,7 +43,7 @@ class ListQuery:
     """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` "yes" or "no".
 
     ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
-    ID of the person, for staff. ``kind``: a name of `KINDS`. ``space``: the ID of one, or `EVERYWHERE` for none.
+    ID of the person, for staff. ``kind``: a name of `KINDS`. ``space``: the ID of one, or `NONE` for none.
     """
 
     kind: str = ""
@@ -95,7 +95,7 @@ def read_query(parameters: Mapping[str, str], *, staff: bool) -> ListQuery:
         found["muted"] = given["muted"]
     if given["days"] in AGES:
         found["days"] = given["days"]
-    if given["space"] == EVERYWHERE or read_id(given["space"]):
+    if given["space"] == NONE or read_id(given["space"]):
         found["space"] = given["space"]
     if staff and read_number(given["user"]) is not None:
         found["user"] = given["user"]
@@ -130,7 +130,7 @@ def narrow(
     if query.days:
         chosen = chosen.filter(**{f"{kind.memory.made_at}__gte": now - AGES[query.days]})
     if query.space:
-        chosen = chosen.filter(space=None if query.space == EVERYWHERE else query.space)
+        chosen = chosen.filter(space=None if query.space == NONE else query.space)
     if query.muted:
         chosen = chosen.filter(muted=query.muted == "yes")
     if query.tag:
