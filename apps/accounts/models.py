@@ -126,6 +126,22 @@ class Space(models.Model):
         return str(self.id)  # a name may say anything, and a log holds no text (R3)
 
 
+def in_space() -> models.ForeignKey[Space | None, Space | None]:
+    """Return the column that says in which space something remembered is, null for everywhere (P1).
+
+    No space goes while something is in it: `apps.memory.spaces.delete_space` moves or erases that first.
+    """
+    return models.ForeignKey(
+        Space,
+        verbose_name=_("space"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.RESTRICT,
+        related_name="+",
+    )
+
+
 class ApiToken(AbstractAuthToken):
     """A token for API clients; only its digest is stored. It has no expiry unless given one.
 

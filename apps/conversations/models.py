@@ -11,7 +11,7 @@ from django.db.models.functions import MD5
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import Space
+from apps.accounts.models import Space, in_space
 from apps.conversations.types import MAX_MODEL_CHARS
 from apps.core.same_owner import has_owner, share_owner
 
@@ -33,15 +33,7 @@ class Session(models.Model):
     title = models.CharField(_("title"), max_length=200, blank=True, default="")
     temporary = models.BooleanField(_("temporary"), default=False)
     model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
-    space = models.ForeignKey(
-        Space,
-        verbose_name=_("space"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.RESTRICT,
-        related_name="sessions",
-    )
+    space = in_space()
     pinned = models.BooleanField(_("pinned"), default=False, db_default=False)
     archived = models.BooleanField(_("archived"), default=False, db_default=False)
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)

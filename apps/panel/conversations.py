@@ -201,7 +201,7 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         needed = {
             "title": row.title or _("Untitled conversation"),
             "session": row,
-            "spaces": list_choices(row.user).exclude(sessions=row),
+            "spaces": [space for space in list_choices(row.user) if space.pk != row.space_id],
             "talk": read_talk(row, page=request.GET.get("page"), at=request.GET.get("at"), now=timezone.now()),
         }
         return "panel/conversations/session.html", needed

@@ -95,7 +95,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
                 ('last_active_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='last active at')),
                 ('last_position', models.PositiveIntegerField(default=0, editable=False)),
-                ('space', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='sessions', to='accounts.space', verbose_name='space')),
+                ('space', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='accounts.space', verbose_name='space')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chat_sessions', to=settings.AUTH_USER_MODEL, verbose_name='user')),
             ],
             options={

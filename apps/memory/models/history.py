@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import Space
+from apps.accounts.models import in_space
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import share_owner
@@ -95,15 +95,7 @@ class Change(models.Model):
         on_delete=models.SET_NULL,
         related_name="changes",
     )
-    space = models.ForeignKey(
-        Space,
-        verbose_name=_("space"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.RESTRICT,
-        related_name="changes",
-    )
+    space = in_space()
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
 

@@ -13,7 +13,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import Space
+from apps.accounts.models import in_space
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import has_owner, share_owner
@@ -110,15 +110,7 @@ class LongTermMemory(Memory):
         on_delete=models.SET_NULL,
         related_name="long_term_memories",
     )
-    space = models.ForeignKey(
-        Space,
-        verbose_name=_("space"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.RESTRICT,
-        related_name="long_term_memories",
-    )
+    space = in_space()
     category = models.CharField(_("category"), max_length=10, choices=Category.choices)
     key = models.CharField(_("key"), max_length=200)
     value = models.JSONField(_("value"), encoder=ReadableJSONEncoder)
@@ -202,15 +194,7 @@ class AtomicMemory(Memory):
         on_delete=models.SET_NULL,
         related_name="atomic_memories",
     )
-    space = models.ForeignKey(
-        Space,
-        verbose_name=_("space"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.RESTRICT,
-        related_name="atomic_memories",
-    )
+    space = in_space()
     content = models.TextField(_("content"))
     source = models.CharField(
         _("source"), max_length=11, choices=AtomicSource.choices, default=AtomicSource.USER_STATED, editable=False

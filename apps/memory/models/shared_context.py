@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import Space
+from apps.accounts.models import in_space
 from apps.conversations.models import Message, Session
 from apps.core.same_owner import has_owner, share_owner
 
@@ -39,15 +39,7 @@ class SharedContext(models.Model):
         on_delete=models.SET_NULL,
         related_name="shared_contexts",
     )
-    space = models.ForeignKey(
-        Space,
-        verbose_name=_("space"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.RESTRICT,
-        related_name="shared_contexts",
-    )
+    space = in_space()
     title = models.CharField(_("title"), max_length=200)
     content = models.TextField(_("content"))
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
