@@ -50,8 +50,13 @@ def seen_sql(row: str) -> str:
     return f"(%(everything)s OR coalesce({row}.space_id = %(space)s, {row}.space_id IS NULL))"
 
 
+def changed_sql(row: str) -> str:
+    """`changed_from` in SQL, never null, for the table or alias `row`; it reads `sight_parameters`."""
+    return f"(%(everything)s OR {row}.space_id IS NOT DISTINCT FROM %(space)s)"
+
+
 def sight_parameters(user: User) -> dict[str, Any]:
-    """The parameters of `seen_sql`."""
+    """The parameters of `seen_sql` and `changed_sql`."""
     return {"everything": user.sight.everything, "space": user.sight.space}
 
 

@@ -41,6 +41,10 @@ class Sight:
     space: UUID | None = None
     everything: bool = False
 
+    def sees(self, space: UUID | None) -> bool:
+        """Whether what is in this space is seen: `apps.accounts.spaces.seen_from` for what is no row."""
+        return self.everything or space is None or space == self.space
+
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 

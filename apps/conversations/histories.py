@@ -16,7 +16,7 @@ from django.db.models.functions import MD5
 
 from apps.accounts.models import User
 from apps.accounts.services.people import keep_account
-from apps.accounts.spaces import changed_from, sight_parameters
+from apps.accounts.spaces import changed_from, changed_sql, sight_parameters
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
@@ -39,14 +39,14 @@ TOOLS_RUN = timedelta(days=1)
 
 
 # Written by hand, as what every turn of such a client asks: composing a query by the ORM takes longer than its answer.
-CANDIDATES = """
+CANDIDATES = f"""
 SELECT session_id
 FROM conversation JOIN chat_session ON chat_session.id = session_id AND NOT temporary
-     AND (%(everything)s OR chat_session.space_id IS NOT DISTINCT FROM %(space)s)
+     AND {changed_sql("chat_session")}
 WHERE conversation.user_id = %(user)s AND md5(content) = ANY(%(digests)s) AND role = 'assistant' AND NOT from_history
 ORDER BY create_time DESC
 LIMIT 50
-"""
+"""  # noqa: S608 - no value is put into it
 
 STORED = """
 SELECT said.id, said.role, said.content, said.position, asked.position, said.status, said.reply_to_id, said.from_history

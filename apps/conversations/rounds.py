@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
-from apps.accounts.spaces import sight_parameters
+from apps.accounts.spaces import changed_sql, sight_parameters
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work, wake_workers
 from apps.conversations.sessions import get_message, lock_session, make_title
@@ -33,13 +33,13 @@ from apps.costs.ledger import INSERT_CALLS, list_values
 #
 # Whoever writes below a session locks it first: writers against each other (`lock_session`), closing a round only
 # against deletion, and deletion against all (`delete_sessions`). So none of them waits for another in a circle.
-OPEN_ROUND = """
+OPEN_ROUND = f"""
 WITH opened AS (
     UPDATE chat_session
     SET last_position = last_position + 2,
         last_active_at = GREATEST(last_active_at, %(now)s),
         title = CASE WHEN title = '' THEN %(title)s ELSE title END
-    WHERE id = %(session)s AND user_id = %(user)s AND (%(everything)s OR space_id IS NOT DISTINCT FROM %(space)s)
+    WHERE id = %(session)s AND user_id = %(user)s AND {changed_sql("chat_session")}
     RETURNING id, user_id, last_position, temporary, model, space_id
 ), said AS (
     INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
@@ -68,7 +68,7 @@ SELECT said.position, opened.temporary, opened.model, (SELECT data_epoch FROM ac
         FROM (SELECT * FROM earlier UNION ALL SELECT * FROM summary) AS before),
        space.id, space.name, space.instructions, space.learns_to = 'space'
 FROM said, opened LEFT JOIN space ON space.id = opened.space_id
-"""
+"""  # noqa: S608 - no value is put into it
 
 CLOSE_ROUND = f"""
 WITH owner AS (

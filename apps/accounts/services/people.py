@@ -136,8 +136,7 @@ def create_token(
 
     `expiry`: how long it works. `is_service`: it may act for end users of `user` (T4). `throttle`: ``60/min``.
     `jwt_secret`: what the service signs ``X-OpenWebUI-User-Jwt`` with. `space`: of the user, to which it is bound (P5).
-    What is not acceptable: `InvalidInput`, with the
-    reasons by argument.
+    What is not acceptable: `InvalidInput`, with the reasons by argument.
     """
     problems: dict[str, list[str]] = {}
     completed: list[str] = []
@@ -242,16 +241,15 @@ def resolve_person(*, token: ApiToken, headers: Mapping[str, str], body: Mapping
     named = _decode_header(headers.get(SPACE_HEADER, ""), SPACE_HEADER).strip()
     if external_id is None:
         person = token.user if token.space_id is None else token.user.within(token.space_id)
-        return person.within(find_space(person, named).pk) if named else person
-    end_user = get_or_create_end_user(service=token.user, external_id=external_id)
-    if not end_user.is_active:
-        raise Forbidden("This end user is deactivated.")
-    if token.space is not None:
-        own = get_or_create_space(user=end_user, name=token.space.name, kind=token.space.kind)
-        end_user = end_user.within(own.id)
-    elif named:
-        return end_user.within(_find_or_make_space(end_user, named))
-    return end_user.within(find_space(end_user, named).pk) if named else end_user
+    else:
+        person = get_or_create_end_user(service=token.user, external_id=external_id)
+        if not person.is_active:
+            raise Forbidden("This end user is deactivated.")
+        if token.space is not None:
+            person = person.within(get_or_create_space(user=person, name=token.space.name, kind=token.space.kind).pk)
+        elif named:
+            return person.within(_find_or_make_space(person, named))
+    return person.within(find_space(person, named).pk) if named else person
 
 
 def _find_or_make_space(end_user: User, named: str) -> UUID:

@@ -75,9 +75,9 @@ class TurnInput:
     `started`: when its opening began, as `time.perf_counter` says it. `window`: what was said before `message`.
     `recalls`: whether anything remembered may be read (not in a temporary session, C7). `said_at`: when the message was
     said, if not `now`. `model`: the one that the session is set to. `space`: the one that it is in, from which `user`
-    looks (P2). `submitted`: a form that was sent in the message's
-    place (H1). `client`: what a client brings along; a history of its own takes the window's place (T3).
-    `wait_for_embedding`: what `embed_message` gave, where the message is being embedded already.
+    looks (P2). `submitted`: a form that was sent in the message's place (H1). `client`: what a client brings along; a
+    history of its own takes the window's place (T3). `wait_for_embedding`: what `embed_message` gave, where the message
+    is being embedded already.
     """
 
     user: User

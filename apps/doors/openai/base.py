@@ -191,14 +191,14 @@ def find_person(request: Request) -> User:
     if isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk:
         body = request.data if isinstance(request.data, Mapping) else {}
         user = resolve_person(token=token, headers=request.headers, body=body)
-    return enter_space(user, request.data)
+    return enter_model(user, request.data)
 
 
 # Before the name of a space, as a client's list of models shows it (P5).
 SPACE_MODEL = "jiyi/"
 
 
-def enter_space(user: User, body: Any) -> User:
+def enter_model(user: User, body: Any) -> User:
     """Return the person as they look from the space that the model's name tells, such as ``jiyi/Novel`` (P5).
 
     Raises `ModelNotFound` for a space that is not there, or not in sight.

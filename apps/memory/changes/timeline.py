@@ -280,7 +280,7 @@ def read_past(kind: MemoryKind, user: User, *, at: datetime) -> PastObjects:
 def _saw(user: User, state: Snapshot) -> bool:
     """Whether a person sees from where they look what was in the space that a record names."""
     space = state.get("space")
-    return user.sight.everything or space is None or space == str(user.sight.space)
+    return user.sight.sees(UUID(space) if space else None)
 
 
 def is_wanted(kind: MemoryKind, state: Snapshot, wanted: Mapping[str, Any]) -> bool:

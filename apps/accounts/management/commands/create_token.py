@@ -37,7 +37,6 @@ class Command(BaseCommand):
             default="",
             help="secret that verifies X-OpenWebUI-User-Jwt: FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI",
         )
-
         parser.add_argument("--space", default="", help="name of the user's space that the token is bound to")
 
     def handle(self, *args: Any, **options: Any) -> None:
