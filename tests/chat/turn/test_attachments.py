@@ -141,7 +141,7 @@ def test_the_inspector_rebuilds_the_prompt_with_its_file(alice: ApiClient, model
     file = attach(alice, session, NOTES * 2_000).json()["id"]
     reply = say(alice, session, "When?", file).json()["assistant_message"]["id"]
     rebuilt = rebuild(alice, reply)
-    assert rebuilt.messages[0].content == prompts(model)[0]
+    assert rebuilt.messages[0].content == model.chat_requests[0].messages[0]["content"]
     assert all(layer.exact for layer in rebuilt.layers)
     alice.delete(f"/chat/attachments/{file}").raise_for_status()
     rebuilt = rebuild(alice, reply)

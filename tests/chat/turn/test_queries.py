@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,25 +18,28 @@ from tests.support.scripted_model import ScriptedModel
 pytestmark = pytest.mark.long
 # From the request's arrival to the stored reply, however much is remembered. Three of them find past rounds, two ask
 # which model answers and which files the session has.
-QUERIES = 20
-# What storing new memories takes besides: the lock, forgotten keys, the rows under the same keys, one UPDATE and one
-# INSERT, one INSERT of the audit records, the sentences that say what was replaced, and which models have vectors and
-# their INSERT.
-STORING = 9
+QUERIES = 19
+# What storing new memories takes besides: the session's space, the lock, forgotten keys, the rows under the same keys,
+# one UPDATE and one INSERT, one INSERT of the audit records, the sentences that say what was replaced, and which models
+# have vectors and their INSERT.
+STORING = 10
 
 
 @contextmanager
 def recorded_queries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Record every statement of every thread of this process."""
     statements: list[str] = []
-    execute = CursorWrapper.execute
 
-    def record(self: CursorWrapper, sql: Any, params: Any = None) -> Any:
-        statements.append(str(sql))
-        return execute(self, sql, params)
+    def recording(run: Callable[..., Any]) -> Callable[..., Any]:
+        def record(self: CursorWrapper, sql: Any, params: Any = None) -> Any:
+            statements.append(str(sql))
+            return run(self, sql, params)
+
+        return record
 
     with monkeypatch.context() as patch:
-        patch.setattr(CursorWrapper, "execute", record)
+        for name in ("execute", "executemany"):
+            patch.setattr(CursorWrapper, name, recording(getattr(CursorWrapper, name)))
         yield statements
 
 

@@ -75,7 +75,7 @@ async def test_a_client_connects_by_itself_and_asks_for_more_when_it_needs_it(
             assert len(person.asked) == 1
             assert storage.tokens is not None
             assert storage.tokens.scope == "read"
-            assert len((await client.list_tools()).tools) == 4
+            assert len((await client.list_tools()).tools) == 7
             added = await client.call_tool("add_memory", {"content": "Mei plays the cello."})
             assert not added.is_error
             assert len(person.asked) == 2
