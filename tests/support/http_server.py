@@ -45,7 +45,14 @@ class HttpServer:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(
-            application, lifespan="off", log_level="warning", timeout_graceful_shutdown=5, loop=loop
+            application,
+            lifespan="off",
+            log_level="warning",
+            # A busy machine may take longer from one request to the next than the server's five seconds: a connection
+            # that it closes at the very moment in which it is used again would fail the test.
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=5,
+            loop=loop,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(

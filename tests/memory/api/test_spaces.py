@@ -72,6 +72,7 @@ def test_a_space_is_made_listed_changed_and_read(client: APIClient, novel: str) 
 def test_what_cannot_be_a_space_is_refused(client: APIClient, novel: str) -> None:
     for body, status in (({"name": "NOVEL"}, 409), ({"name": " "}, 400), ({"name": "x", "kind": "y"}, 400), ({}, 400)):
         assert client.post(SPACES, body).status_code == status
+    assert client.post(SPACES, {"name": " " + "x" * 100}).status_code == 400  # as the document says
     assert client.patch(f"{SPACES}/{novel}", {"colour": "red"}).status_code == 400
     for call in (client.get, client.patch, client.delete):
         assert call(f"{SPACES}/{uuid4()}").status_code == 404
