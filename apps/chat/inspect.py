@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from apps.accounts.models import User
 from apps.chat.context.build import CONVERSATION, MEMORIES, PROFILE, SUMMARIES, WORKING, assemble
-from apps.chat.context.read import describe_round, list_refused, read_forms
+from apps.chat.context.read import describe_round, describe_until, list_refused, read_forms
 from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
@@ -303,10 +303,13 @@ def make_piece(kind: str, key: str, *, then: str | None, now: str | None, status
 
 def _line(memory: Mapping[str, Any], kind: str, *, zone: ZoneInfo) -> dict[str, Any]:
     """What the prompt says of a memory, from its audit record."""
+    valid_until = memory.get("valid_until")
+    until = describe_until(datetime.fromisoformat(valid_until) if valid_until else None, zone=zone)
     if kind == LONG_TERM:
-        return {"category": memory["category"], "key": memory["key"], "value": readable_text(memory["value"])}
+        value = readable_text(memory["value"])
+        return {"category": memory["category"], "key": memory["key"], "value": value, **until}
     said_at = datetime.fromisoformat(memory["event_start"] or memory["timestamp"])
-    return {"text": memory["content"], "day": str(said_at.astimezone(zone).date())}
+    return {"text": memory["content"], "day": str(said_at.astimezone(zone).date()), **until}
 
 
 def _read_out(memory: Mapping[str, Any], kind: str) -> str:

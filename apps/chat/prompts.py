@@ -31,7 +31,10 @@ class EmotionAnswer(BaseModel):
 
 
 class EntryAnswer(BaseModel):
-    """One thing to remember. `mode` add and remove are for lists such as likes, allergies, pets, languages (L3)."""
+    """One thing to remember. `mode` add and remove are for lists such as likes, allergies, pets, languages (L3).
+
+    `until`: the words that say until when it holds, where it does not hold for good (D3).
+    """
 
     category: Literal["preference", "fact", "pattern"]
     key: str
@@ -39,6 +42,7 @@ class EntryAnswer(BaseModel):
     source: Literal["user_stated", "inferred"] = "user_stated"
     confidence: float = Field(default=0.9, ge=0, le=1)
     mode: Literal["replace", "add", "remove"] = "replace"
+    until: str | None = None
 
 
 class MemoryUpdateAnswer(BaseModel):
@@ -149,7 +153,7 @@ A file tells nothing about the person: answer from it, and store nothing of it u
 what fits the message, leave the rest unsaid; do not recite it, and do not claim to remember what is not there. \
 Where a block contradicts the person's new words, the new words are right. In <memories>, "message" is what they \
 said in an earlier conversation, word for word, with the reply: a memory, and what was said later, is right against \
-it. What begins with "The assistant" or 助手 tells your own words, not the person's. What has "until" held until that \
+it. What begins with "The assistant" or 助手 tells your own words, not the person's. What has "until" holds until that \
 day, and no longer. \
 <strategy> says how to reply this time: its tone, how many characters an ordinary reply has at most \
 ("max_length", a hint: a program, a text or an explanation they ask for is as long as it needs to be, and complete), \
@@ -175,7 +179,8 @@ will still matter in later sessions. Not questions, thanks, guesses, your own wo
 <memory_actions> included. \
 Each entry: "category" (preference, fact, pattern), "key" (short and stable, in the person's language, reused when the \
 same thing changes), "value", "source" (user_stated, or inferred where you conclude it), "confidence", "mode": \
-replace; add or remove one item of a list such as likes, allergies, pets, children, languages. "forget": numbers of \
+replace; add or remove one item of a list such as likes, allergies, pets, children, languages; "until": the words \
+that say until when it holds, as they said them, null where it holds for good. "forget": numbers of \
 memories, only for "not_found"; else empty.
 
 我最近对虾过敏，搬到上海了 → "entries": [{{"category": "fact", "key": "过敏", "value": "虾", "source": "user_stated", \

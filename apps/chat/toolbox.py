@@ -13,11 +13,12 @@ from django.db import transaction
 from pydantic import Field
 
 from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
 from apps.accounts.spaces import find_space, list_spaces
 from apps.accounts.types import Scope
 from apps.chat.context.read import say_memory
 from apps.chat.search_tools import read_conversation, search, search_conversations
-from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool
+from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
 from apps.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from apps.memory import contexts
 from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, get_context
@@ -37,6 +38,11 @@ class NoArguments(Arguments):
 
 # Keeping and changing memories
 
+VALID_UNTIL_HELP = (
+    "For what holds for a while only: ISO 8601 date (all of that day) or time until which it does. After it, it is "
+    "kept but not recalled."
+)
+
 CategoryName = Literal["preference", "fact", "pattern"]
 
 
@@ -52,6 +58,7 @@ class MemoryResult(Result):
     tags: list[str]
     status: str
     muted: bool
+    valid_until: datetime | None
     created_at: datetime
     updated_at: datetime
 
@@ -64,7 +71,7 @@ def describe_memory(memory: LongTermMemory | AtomicMemory) -> MemoryResult:
     else:
         own |= {"kind": "long_term", "created_at": memory.created_at}
         own |= {name: getattr(memory, name) for name in ("key", "value", "category")}
-    common = {name: getattr(memory, name) for name in ("id", "status", "muted", "updated_at")}
+    common = {name: getattr(memory, name) for name in ("id", "status", "muted", "valid_until", "updated_at")}
     return MemoryResult(text=say_memory(memory), **common, **own)
 
 
@@ -95,6 +102,7 @@ class AddMemoryArguments(Arguments):
     )
     category: CategoryName | None = Field(None, description="With a key: what it is. fact, if left out.")
     tags: Tags | None = Field(None, description="Without a key: a few words to group memories by.")
+    valid_until: str | None = Field(None, description=VALID_UNTIL_HELP)
 
 
 class AddMemoryResult(Result):
@@ -106,10 +114,12 @@ class AddMemoryResult(Result):
 
 def add_memory(caller: Caller, arguments: AddMemoryArguments) -> AddMemoryResult:
     """Keep a memory: with a key a long-term one, else an atomic one. What is known already is not there twice."""
+    until = _read_until(caller, arguments.valid_until)
     if arguments.key is None:
         _refuse(arguments, "category", because="Only a memory with a key has a category.")
+        tags = arguments.tags or ()
         memory, is_new = create_atomic_memory(
-            user=caller.user, content=arguments.content, tags=arguments.tags or (), now=caller.now
+            user=caller.user, content=arguments.content, tags=tags, valid_until=until, now=caller.now
         )
         return AddMemoryResult(action="created" if is_new else "refreshed", memory=describe_memory(memory))
     _refuse(arguments, "tags", because="Only a memory without a key has tags.")
@@ -118,9 +128,14 @@ def add_memory(caller: Caller, arguments: AddMemoryArguments) -> AddMemoryResult
         category=arguments.category or "fact",
         key=arguments.key,
         value=arguments.content,
+        valid_until=until,
         now=caller.now,
     )
     return AddMemoryResult.model_validate({"action": action.value, "memory": describe_memory(stated)})
+
+
+def _read_until(caller: Caller, given: str | None) -> datetime | None:
+    return read_time("valid_until", given, zone=get_settings(caller.user).zone, end=True) if given else None
 
 
 class UpdateMemoryArguments(Arguments):
@@ -133,18 +148,20 @@ class UpdateMemoryArguments(Arguments):
     key: str | None = Field(None, description="The new key of a long-term memory.")
     category: CategoryName | None = Field(None, description="The new category of a long-term memory.")
     tags: Tags | None = Field(None, description="The new tags of an atomic memory, in place of those it has.")
+    valid_until: str | None = Field(None, description=VALID_UNTIL_HELP)
 
 
 def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryResult:
     """Change a memory. `NotFound`; `Conflict` where another one says the same, or where it is history."""
     memory = get_memory(caller.user, arguments.id, to_change=True)
     if not arguments.model_dump(exclude={"id"}, exclude_none=True):
-        raise InvalidInput("Name at least one of content, key, category and tags to change.")
+        raise InvalidInput("Name at least one of content, key, category, tags and valid_until to change.")
     is_atomic = isinstance(memory, AtomicMemory)
     for name in ("key", "category") if is_atomic else ("tags",):
         _refuse(arguments, name, because="An atomic memory has none." if is_atomic else "A long-term memory has none.")
     changes: dict[str, Any] = {"content" if is_atomic else "value": arguments.content, "key": arguments.key}
     changes |= {"category": arguments.category, "tags": arguments.tags}
+    changes |= {"valid_until": _read_until(caller, arguments.valid_until)}
     given = {name: value for name, value in changes.items() if value is not None}
     kind = ATOMIC if is_atomic else LONG_TERM
     return describe_memory(update_memory(kind, user=caller.user, memory_id=memory.id, changes=given, now=caller.now))

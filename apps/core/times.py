@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 # No zone is further from UTC than a day, and a time may be given in one and shown in another.
 _MARGIN = timedelta(days=2)
 
+MOMENT = timedelta(microseconds=1)
+
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC) + _MARGIN, datetime.max.replace(tzinfo=UTC) - _MARGIN
 
 
@@ -43,7 +45,7 @@ def end_of_day(day: date, zone: tzinfo) -> datetime:
     if not exists_everywhere(datetime.combine(day, time.min)):
         raise ValueError("Out of range: it has no valid date in some time zones.")
     next_day = datetime.combine(day + timedelta(days=1), time.min, tzinfo=zone)
-    return next_day.astimezone(UTC) - timedelta(microseconds=1)
+    return next_day.astimezone(UTC) - MOMENT
 
 
 def list_ends(start: datetime, end: datetime | None) -> tuple[date, date]:
@@ -59,4 +61,4 @@ def list_ends(start: datetime, end: datetime | None) -> tuple[date, date]:
     days = round((end - start) / timedelta(days=1))
     if days and abs(end - start - timedelta(days=days)) <= timedelta(hours=1):
         return (start + timedelta(hours=12)).date(), (end - timedelta(hours=12)).date()
-    return start.date(), (end - timedelta(microseconds=1)).date()
+    return start.date(), (end - MOMENT).date()

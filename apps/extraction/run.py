@@ -284,6 +284,7 @@ def _write_entries(claim: SessionClaim, given: ExtractionInput, answer: Extracti
             said=given.own,
             others=given.replies,
             auto_accept_confidence=given.settings.auto_accept_confidence,
+            zone=given.settings.zone,
             now=now,
         )
 

@@ -34,6 +34,7 @@ from apps.memory.judge.types import (
     Said,
     Verdict,
 )
+from apps.memory.validation import read_until
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ def read_statements(memories: Iterable[MemoryAnswer], *, given: ExtractionInput)
             tags=memory.tags,
             event_start=event.start if event else None,
             event_end=event.end if event else None,
+            valid_until=read_until(memory.until, said=source.text, said_at=source.said_at, zone=given.settings.zone),
             grounded=by_assistant
             or (
                 given.grounds(memory.content, targets=memory.target)

@@ -75,6 +75,7 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
             said_at=row.created_at,
             message_text="",
             auto_accept_confidence=settings.auto_accept_confidence,
+            zone=settings.zone,
             now=now,
         )
     return True

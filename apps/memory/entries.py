@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import DateTimeField, F
@@ -38,6 +39,7 @@ from apps.memory.models import Change, LongTermMemory, Source, Status
 from apps.memory.tombstones import clear_tombstones, find_tombstones, keep_learnable
 from apps.memory.validation import (
     Proposal,
+    extend_validity,
     is_first_person,
     is_supported_by,
     is_vacuous,
@@ -192,6 +194,9 @@ class Ledger:
                 with self._writer.change(LONG_TERM, active, action):
                     active.confidence = max(active.confidence, proposal.confidence)
                     LONG_TERM.assign(active, {"key": proposal.key, "value": decision.value})
+                    active.valid_until = extend_validity(
+                        active.valid_until, given=proposal.valid_until, said_at=said.said_at
+                    )
                 return self._report(active, Action.REFRESHED)
             case Action.SUPERSEDED if decision.value is None:
                 assert active is not None
@@ -201,7 +206,7 @@ class Ledger:
             case Action.SUPERSEDED if active is not None and active.id in self._made:
                 with self._writer.change(LONG_TERM, active, Change.Action.EDIT):
                     active.confidence = max(active.confidence, proposal.confidence)
-                    LONG_TERM.assign(active, {"value": decision.value})
+                    LONG_TERM.assign(active, {"value": decision.value, "valid_until": proposal.valid_until})
                 return active
         memory = self._make(proposal, decision.value, said)
         if decision.action is Action.PENDING:
@@ -220,6 +225,7 @@ class Ledger:
             category=proposal.category,
             confidence=proposal.confidence,
             source=proposal.source,
+            valid_until=proposal.valid_until,
             last_accessed=self._now,
         )
         LONG_TERM.assign(memory, {"key": proposal.key, "value": value})
@@ -316,15 +322,16 @@ def record_entries(
     said: str | None = None,
     others: str = "",
     auto_accept_confidence: float,
+    zone: ZoneInfo,
     now: datetime,
 ) -> list[MemoryUpdate]:
     """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
 
-    `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
-    by one; a `Proposal` is valid. Pending: what is less certain than `auto_accept_confidence`, reads as an instruction
-    to the system, is a value in the first person, says nothing beside its key, or is not supported by `said`
-    (`is_supported_by`). `said`: all that the person said there, None where nothing can be compared; `others`: what
-    others said. A key that names the attribute of an active one in other words joins it. What was rejected (L1) or
+    `said_at`, `message_text`: when and what the user said that the entries come from, in their `zone`. Invalid entries
+    are skipped one by one; a `Proposal` is valid. Pending: what is less certain than `auto_accept_confidence`, reads as
+    an instruction to the system, is a value in the first person, says nothing beside its key, or is not supported by
+    `said` (`is_supported_by`). `said`: all that the person said there, None where nothing can be compared; `others`:
+    what others said. A key that names the attribute of an active one in other words joins it. What was rejected (L1) or
     deleted (L6) is left out. What was said before the active memory of its key never supersedes it
     (`keyed.drop_stale`). Returns what happened; nothing for what was left out or is history.
 
@@ -332,7 +339,8 @@ def record_entries(
     two for the vectors, which workers make where the embedder is elsewhere; none without a valid entry, one more for
     each key of which something later is known, and up to six where atomic memories say what ends.
     """
-    proposals = [proposal for entry in entries if (proposal := read_proposal(entry)) is not None]
+    read = (read_proposal(entry, said=message_text, said_at=said_at, zone=zone) for entry in entries)
+    proposals = [proposal for proposal in read if proposal is not None]
     if not proposals:
         return []
     with transaction.atomic(savepoint=False):
@@ -398,6 +406,7 @@ def create_memory(
     now: datetime,
     confidence: float = 1.0,
     source: str = Source.USER_STATED,
+    valid_until: datetime | None = None,
     session_id: UUID | None = None,
     space_id: UUID | None = None,
 ) -> tuple[LongTermMemory, Action]:
@@ -408,7 +417,7 @@ def create_memory(
     `NotFound` for a session or space that is not theirs.
     """
     values = {"category": category, "key": key, "value": value, "confidence": confidence, "source": source}
-    values = LONG_TERM.clean(values)
+    values = LONG_TERM.clean(values | {"valid_until": valid_until})
     user = find_room(user, session_id=session_id, space_id=space_id)
     normalized_key = normalize_key(values["key"])
     lock_memories(user)

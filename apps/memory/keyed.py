@@ -43,7 +43,8 @@ class Action(StrEnum):
 class ProposedEntry:
     """One entry of a model's answer, as it came: nothing is checked yet (E5).
 
-    A missing `source` means user_stated; a missing or unknown `mode` means replace.
+    A missing `source` means user_stated; a missing or unknown `mode` means replace. `until`: the words that say until
+    when it holds (D3).
     """
 
     category: object
@@ -52,6 +53,7 @@ class ProposedEntry:
     source: object = None
     confidence: object = None
     mode: object = None
+    until: object = None
 
 
 @dataclass(frozen=True, slots=True)

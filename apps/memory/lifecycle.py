@@ -28,7 +28,7 @@ from apps.memory.locking import lock_all_memories, lock_memories, lock_name
 from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Status
 from apps.memory.tombstones import add_tombstones, clear_tombstones, digest_values
 from apps.memory.types import AtomicDraft
-from apps.memory.validation import MAX_TAGS
+from apps.memory.validation import MAX_TAGS, extend_validity
 from apps.memory.writer import Writer
 
 # What is stored together is this far apart, so that its order is known: an answer follows its question.
@@ -91,8 +91,10 @@ def create_atomic_memory(
         draft = AtomicDraft(**values, session_id=session_id)
         return create_atomic_memories(user=user, drafts=[draft], now=now)[0], True
     respelled = spell_value(values["content"]) != spell_value(same.content)
-    changes = {"tags": list(dict.fromkeys([*same.tags, *values.get("tags", ())]))}
+    changes: dict[str, Any] = {"tags": list(dict.fromkeys([*same.tags, *values.get("tags", ())]))}
     changes |= {"content": values["content"]} if respelled else {}
+    # Said again by its owner, it holds again.
+    changes["valid_until"] = extend_validity(same.valid_until, given=values.get("valid_until"), said_at=now)
     writer = Writer(user, now=now)
     with writer.change(ATOMIC, same, Change.Action.EDIT if respelled else Change.Action.REFRESH):
         ATOMIC.assign(same, changes)

@@ -13,6 +13,7 @@ from apps.memory.working import WorkingMemorySnapshot
 
 TIMESTAMP_HELP = "When it was said."
 EVENT_HELP = "When it happened, or began, if that was said."
+VALID_UNTIL_HELP = "When it ceases to hold, if it does: kept and shown after that, but no longer recalled."
 STATUS_HELP = "Only `active` memories are recalled; `pending` ones wait for review."
 
 
@@ -50,6 +51,7 @@ class LongTermMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Lon
         "mode": "replace",
         "superseded_by": None,
         "muted": False,
+        "valid_until": None,
         "created_at": "2026-10-03T08:30:02.114920Z",
         "updated_at": "2026-10-03T08:30:02.114920Z",
         "last_accessed": "2026-11-20T18:05:47.118204Z",
@@ -68,6 +70,7 @@ class LongTermMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Lon
         extra_kwargs = {
             "value": {"help_text": "Any JSON value."},
             "confidence": {"help_text": "From 0 to 1."},
+            "valid_until": {"help_text": VALID_UNTIL_HELP},
             "status": {"help_text": STATUS_HELP},
             "last_accessed": {"help_text": "When it was last in a prompt; at first, when it was created."},
             "access_count": {"help_text": "In how many prompts it was."},
@@ -91,6 +94,7 @@ class AtomicMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Atomi
         "status": "active",
         "superseded_by": None,
         "muted": False,
+        "valid_until": None,
         "create_time": "2026-10-03T08:30:06.402117Z",
         "updated_at": "2026-10-03T08:30:06.402117Z",
     }
@@ -105,6 +109,7 @@ class AtomicMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Atomi
             "timestamp": {"help_text": TIMESTAMP_HELP},
             "event_start": {"help_text": EVENT_HELP},
             "event_end": {"help_text": "When it ended, if that was said."},
+            "valid_until": {"help_text": VALID_UNTIL_HELP},
             "status": {"help_text": STATUS_HELP},
         }
 

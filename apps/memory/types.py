@@ -34,6 +34,7 @@ class Candidate:
     access_count: int
     words: Sequence[str]
     message_id: uuid.UUID | None = None
+    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class AtomicCandidate:
     timestamp: datetime
     event_start: datetime | None
     event_end: datetime | None
+    valid_until: datetime | None
     create_time: datetime
     updated_at: datetime
 
@@ -126,3 +128,4 @@ class AtomicDraft:
     session_id: uuid.UUID | None = None
     message_id: uuid.UUID | None = None
     status: str = "active"
+    valid_until: datetime | None = None

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import clean_json, find_forbidden, json_text
-from apps.core.text.fold import normalize_key, normalize_value
+from apps.core.text.fold import fold, normalize_key, normalize_value
 from apps.core.text.grounding import has_content, is_grounded, leans_on_others
 from apps.core.text.instructions import is_instruction
 from apps.core.text.segment import holds_chinese
+from apps.core.text.time_expressions import find_until
 from apps.core.times import exists_everywhere
 from apps.memory.keyed import Mode, ProposedEntry, list_items
 from apps.memory.models import Category, Source
@@ -64,6 +66,8 @@ def _find_problem(name: str, value: Any) -> str | None:
             return "Must not be null or blank."
         case "key":
             return _find_key_problem(value)
+        case "valid_until" if value is not None and not exists_everywhere(value):
+            return OUT_OF_RANGE
     return None
 
 
@@ -96,7 +100,7 @@ OUT_OF_RANGE = "Out of range: it has no valid date in some time zones."
 def check_atomic(fields: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` with the reasons by field, or `TooLarge` for a content of over 32,000 characters.
 
-    Looks at what is there of `content`, `tags`, `timestamp`, `event_start` and `event_end`.
+    Looks at what is there of `content`, `tags`, `timestamp`, `event_start`, `event_end` and `valid_until`.
     """
     problems = {name: [problem] for name, value in fields.items() if (problem := _find_atomic_problem(name, value))}
     if not problems and (problem := find_event_problem(fields.get("event_start"), fields.get("event_end"))):
@@ -119,7 +123,7 @@ def find_event_problem(start: datetime | None, end: datetime | None) -> str | No
 
 
 def _find_atomic_problem(name: str, value: Any) -> str | None:
-    if name == "timestamp" and value is not None and not exists_everywhere(value):
+    if name in ("timestamp", "valid_until") and value is not None and not exists_everywhere(value):
         return OUT_OF_RANGE
     if name not in ("content", "tags"):
         return None
@@ -159,12 +163,32 @@ class Proposal:
     confidence: float
     mode: Mode
     normalized_key: str
+    valid_until: datetime | None = None
 
 
-def read_proposal(entry: ProposedEntry | Proposal) -> Proposal | None:
+def read_until(words: object, *, said: str, said_at: datetime, zone: ZoneInfo) -> datetime | None:
+    """Return the time that a model says something holds until (D3), in the words of the message `said`.
+
+    None for what nobody said, what names no time, and a time that is past: a slip would hide what holds.
+    """
+    if not isinstance(words, str) or not words.strip() or fold(words.strip()) not in fold(said):
+        return None
+    until = find_until(words, said_at=said_at, zone=zone)
+    return until if until is not None and until > said_at and exists_everywhere(until) else None
+
+
+def extend_validity(held: datetime | None, *, given: datetime | None, said_at: datetime) -> datetime | None:
+    """Return until when a memory holds that was said again, with or without such a time: what was over holds again."""
+    return given or (held if held is not None and held > said_at else None)
+
+
+def read_proposal(
+    entry: ProposedEntry | Proposal, *, said: str = "", said_at: datetime, zone: ZoneInfo
+) -> Proposal | None:
     """Return the valid form of an entry, or None when its category, key or value is not acceptable.
 
-    What a model may not claim (the source `system`) or got wrong counts as inferred; an unknown mode as replace.
+    `said`: the message that it comes from, said at `said_at` in `zone`. What a model may not claim (the source
+    `system`) or got wrong counts as inferred; an unknown mode as replace.
     """
     if isinstance(entry, Proposal):
         return entry
@@ -185,6 +209,7 @@ def read_proposal(entry: ProposedEntry | Proposal) -> Proposal | None:
         confidence=_read_confidence(entry.confidence, source),
         mode=next((mode for mode in Mode if mode == entry.mode), Mode.REPLACE),
         normalized_key=normalize_key(key),
+        valid_until=read_until(entry.until, said=said, said_at=said_at, zone=zone),
     )
 
 

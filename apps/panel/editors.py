@@ -8,10 +8,12 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
+from apps.core.times import MOMENT, end_of_day
 from apps.memory.models import Category
 from apps.panel.texts import NotJson, read_tags, read_value, write_tags, write_value
 
@@ -72,6 +74,32 @@ class TagsField(forms.CharField):
         return self.clean(data or "") != list(initial or [])
 
 
+class LastDayField(forms.DateField):
+    """The last day on which something holds (D3), in the zone of the page; stored is the last moment of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=_("Valid until"),
+            required=False,
+            help_text=_("The last day on which it holds. After that it is kept and shown, but no longer recalled."),
+            widget=forms.DateInput({"type": "date"}, format="%Y-%m-%d"),
+        )
+
+    def prepare_value(self, value: Any) -> Any:
+        # What ends at midnight ends with the day before.
+        return (timezone.localtime(value) - MOMENT).date() if isinstance(value, datetime) else value
+
+    def clean(self, value: Any) -> datetime | None:
+        day = super().clean(value)
+        try:
+            return end_of_day(day, timezone.get_current_timezone()) if day else None
+        except ValueError as error:
+            raise ValidationError(_("Out of range: it has no valid date in some time zones.")) from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), data)
+
+
 class LongTermEditor(Editor):
     category = forms.ChoiceField(label=_("Category"), choices=Category.choices, initial=Category.FACT)
     key = forms.CharField(label=_("Key"), strip=True, widget=forms.TextInput({"autocomplete": "off", "dir": "auto"}))
@@ -85,6 +113,7 @@ class LongTermEditor(Editor):
         max_value=1,
         widget=forms.NumberInput({"type": "range", "min": "0", "max": "1", "step": "0.01", "data-share": ""}),
     )
+    valid_until = LastDayField()
 
     def clean_value(self) -> Any:
         try:
@@ -104,16 +133,23 @@ class LongTermEditor(Editor):
             "key": row.key,
             "value": write_value(row.value),
             "confidence": round(row.confidence, 2),
+            "valid_until": row.valid_until,
         }
 
 
 class AtomicEditor(Editor):
     content = LinesField(label=_("Content"), widget=forms.Textarea({"rows": 3, "dir": "auto"}))
     tags = TagsField(label=_("Tags"), required=False, help_text=_("Separate tags with commas."))
+    valid_until = LastDayField()
 
     @staticmethod
     def read(row: Any) -> dict[str, Any]:
-        return {"version": row.updated_at.isoformat(), "content": row.content, "tags": list(row.tags)}
+        return {
+            "version": row.updated_at.isoformat(),
+            "content": row.content,
+            "tags": list(row.tags),
+            "valid_until": row.valid_until,
+        }
 
 
 class ProposalEditor(Editor):

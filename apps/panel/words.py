@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.types import ScoreWeights
 from apps.chat.context.types import LONG_TERM, MESSAGE
 from apps.core.text.clean import readable_text
+from apps.core.times import MOMENT
 from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
 
 # Characters from which a list or an object is shown with a line for each item.
@@ -41,6 +42,8 @@ _EVENT_FIELDS = ("event_start", "event_end")
 def show_time(name: str, time: datetime) -> str:
     """A time of a memory in words. What happened on whole days has dates: an event ends before its `event_end`."""
     local = timezone.localtime(time)
+    if name == "valid_until":
+        return date_format(local - MOMENT, "DATE_FORMAT")
     if name in _EVENT_FIELDS and local.time() == day_time.min:
         return date_format(local - timedelta(days=name == "event_end"), "DATE_FORMAT")
     return date_format(local, "DATETIME_FORMAT")

@@ -542,3 +542,25 @@ def test_a_message_of_nothing_but_an_echo_asks_no_model(answering: Answering) ->
     extract(claim())
     assert not model.requests
     assert not Work.objects.exists()
+
+
+@pytest.mark.spec("D3")
+@pytest.mark.parametrize(
+    ("text", "until", "expected"),
+    [
+        ("I am in Rome until Friday.", "until Friday", datetime(2026, 11, 28, tzinfo=UTC)),
+        ("我这周都在罗马。", "这周", datetime(2026, 11, 23, tzinfo=UTC)),
+        ("I am in Rome.", "until Friday", None),  # nobody said so
+        ("I am in Rome for now.", "for now", None),  # no day
+        ("I was in Rome last week.", "last week", None),  # past: it would hide what is told
+        ("I am in Rome until Friday.", None, None),
+    ],
+)
+def test_until_when_it_holds_is_what_the_message_says(
+    answering: Answering, text: str, until: str | None, expected: datetime | None
+) -> None:
+    say(SessionFactory(), text)
+    content = "用户在罗马。" if "罗马" in text else "The user stays in Rome."
+    answering({"memories": [{"content": content, "about": 1, "until": until}]})
+    extract(claim())
+    assert AtomicMemory.objects.get().valid_until == expected

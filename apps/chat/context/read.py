@@ -7,7 +7,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -38,6 +38,7 @@ from apps.core.text.clean import readable_text
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.fold import normalize_value
 from apps.core.text.sentences import cut_client_blocks
+from apps.core.times import MOMENT
 from apps.core.tracing import span
 from apps.memory import kinds as memory_kinds
 from apps.memory.contexts import list_session_contexts
@@ -238,7 +239,10 @@ def _read_memories(given: TurnInput, **only: Any) -> list[RecalledMemory]:
         kind.active(given.user).filter(**only)[:MAX_EVERYTHING]
         for kind in (memory_kinds.LONG_TERM, memory_kinds.ATOMIC)
     )
-    return [*map(_from_entry, entries), *(_from_content(row, settings=given.settings) for row in contents)]
+    return [
+        *(_from_entry(row, settings=given.settings) for row in entries),
+        *(_from_content(row, settings=given.settings) for row in contents),
+    ]
 
 
 def _read_profile(user: User) -> Profile | None:
@@ -297,7 +301,7 @@ def _list_recalled(
     said in this conversation, or what a memory before it says, leaves its place to the next. A summary never takes a
     memory's place: it tells less.
     """
-    long_term = [_from_long_term(memory) for memory in found.long_term]
+    long_term = [_from_long_term(memory, settings=settings) for memory in found.long_term]
     shown = Shown([*said, *(memory.text for memory in long_term)])
     kept = list(islice((memory for memory in found.atomic if shown.add(memory.candidate.content)), settings.rag_top_n))
     told: defaultdict[uuid.UUID | None, list[str]] = defaultdict(list)
@@ -333,19 +337,24 @@ def _cut(past: RecalledRound, *, message: str) -> RecalledRound:
     return replace(past, said=said, reply=reply)
 
 
-def _from_long_term(memory: ScoredMemory) -> RecalledMemory:
+def _from_long_term(memory: ScoredMemory, *, settings: MemorySettings) -> RecalledMemory:
     components = {name: getattr(memory, name) for name in COMPONENTS}
-    return replace(_from_entry(memory.candidate), score=memory.score, components=components)
+    return replace(_from_entry(memory.candidate, settings=settings), score=memory.score, components=components)
 
 
-def _from_entry(entry: LongTermMemory | Candidate) -> RecalledMemory:
+def _from_entry(entry: LongTermMemory | Candidate, *, settings: MemorySettings) -> RecalledMemory:
     """A long-term memory that nothing was scored of."""
     value = readable_text(entry.value)
     return RecalledMemory(
         id=str(entry.id),
         kind=LONG_TERM,
         text=f"{entry.key}: {value}",
-        line={"category": entry.category, "key": entry.key, "value": value},
+        line={
+            "category": entry.category,
+            "key": entry.key,
+            "value": value,
+            **describe_until(entry.valid_until, zone=settings.zone),
+        },
         score=0.0,
         components=dict.fromkeys(COMPONENTS, 0.0),
     )
@@ -407,10 +416,15 @@ def _from_content(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySet
         id=str(memory.id),
         kind=ATOMIC,
         text=memory.content,
-        line={"text": memory.content, "day": str(day)},
+        line={"text": memory.content, "day": str(day), **describe_until(memory.valid_until, zone=settings.zone)},
         score=0.0,
         components={"keyword_score": 0.0, "semantic_score": 0.0, "parts": {}},
     )
+
+
+def describe_until(valid_until: datetime | None, *, zone: tzinfo) -> dict[str, str]:
+    """What layer 3 says of when a memory ceases to hold: the last day on which it does (D3)."""
+    return {"until": str((valid_until.astimezone(zone) - MOMENT).date())} if valid_until else {}
 
 
 def list_refused(asked: Reading) -> dict[str, list[str]]:

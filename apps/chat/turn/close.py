@@ -251,6 +251,7 @@ def _store_entries(
             said=_join_said(turn, message),
             others=_join_others(turn, runs),
             auto_accept_confidence=turn.given.settings.auto_accept_confidence,
+            zone=turn.given.settings.zone,
             now=now,
         )
 

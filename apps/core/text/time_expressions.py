@@ -81,11 +81,20 @@ def find_time(text: str, *, said_at: datetime, zone: ZoneInfo) -> TimeSpan | Non
     return next(find_times(text, said_at=said_at, zone=zone), None)
 
 
-def find_times(text: str, *, said_at: datetime, zone: ZoneInfo, of_past: bool = False) -> Iterator[TimeSpan]:
+def find_until(text: str, *, said_at: datetime, zone: ZoneInfo) -> datetime | None:
+    """Return the end of the last stretch of time that `text` names, as "until Friday" does: what is ahead is meant."""
+    *_, last = None, *find_times(text, said_at=said_at, zone=zone, of_future=True)
+    return last.end if last else None
+
+
+def find_times(
+    text: str, *, said_at: datetime, zone: ZoneInfo, of_past: bool = False, of_future: bool = False
+) -> Iterator[TimeSpan]:
     """Yield the stretches of time that `text` names, in order; of expressions inside each other the longest.
 
-    `of_past`: who asks what happened means the latest month and day of a name ("in May", 五月份, "on May 3rd"). Who
-    tells something may mean the next, and of a month all of them ("her birthday is in May").
+    `of_past`: who asks what happened means the latest month and day of a name ("in May", 五月份, "on May 3rd");
+    `of_future`: who says until when means the next ("until Friday", 到五号). Who tells something may mean either, and
+    of a month all of them ("her birthday is in May").
     """
     folded = "".join(one if len(one := fold(character)) == 1 else character for character in text)
     today = said_at.astimezone(zone).date()
@@ -93,6 +102,8 @@ def find_times(text: str, *, said_at: datetime, zone: ZoneInfo, of_past: bool = 
     rules = [*_rules(), *festival_rules()]
     if of_past:
         rules = [*_past_rules(), *past_festival_rules(), *rules]
+    if of_future:
+        rules = [*_future_rules(), *rules]
     matches = [(found, read) for pattern, read in rules for found in pattern.finditer(folded)]
     last: TimeSpan | None = None
     for found, read in sorted(matches, key=lambda match: (match[0].start(), -match[0].end())):
@@ -445,6 +456,109 @@ def _past_rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date],
             lambda found, today: _latest_month(today, _read_month(found["month"])),
         ),
     ]
+
+
+@cache
+def _future_rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Days]]]:
+    return [
+        # Friday evening, 周五下午
+        (
+            re.compile(rf"\b(?P<weekday>{_EN_WEEKDAY})\b{_EN_PART}"),
+            lambda found, today: _day(_next_weekday(today, _WEEKDAYS.index(found["weekday"]))),
+        ),
+        (
+            re.compile(f"(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天]){_ZH_PART}"),
+            lambda found, today: _day(
+                _next_weekday(today, "一二三四五六日".index(found["weekday"].replace("天", "日")))
+            ),
+        ),
+        # March, 三月, 3月份
+        (
+            re.compile(rf"\b(?P<month>{_EN_MONTH})(?!\w)(?!\s*+(?:,\s*+)?\d)"),
+            lambda found, today: _next_month(today, _read_month(found["month"])),
+        ),
+        (
+            re.compile(
+                f"(?<![0-9年一二三四五六七八九十])(?P<month>{_ZH_MONTH})月份?(?![0-9一二三四五六七八九十初上中下底末])"
+            ),
+            lambda found, today: _next_month(today, _read_month(found["month"])),
+        ),
+        # May 5th, 5 May, 5月3号
+        (
+            re.compile(rf"\b(?P<month>{_EN_MONTH})\s+(?:the\s+)?{_EN_DAYS}\b(?!\s*,?\s*\d{{4}})"),
+            lambda found, today: _next_day(today, found),
+        ),
+        (
+            re.compile(rf"\b{_EN_DAYS}\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b(?!\s*,?\s*\d{{4}})"),
+            lambda found, today: _next_day(today, found),
+        ),
+        (
+            re.compile(f"(?<![0-9年一二三四五六七八九十])(?P<month>{_ZH_MONTH})月{_ZH_DAYS}"),
+            lambda found, today: _next_day(today, found),
+        ),
+        # the 5th, 5号
+        (
+            re.compile(r"\bthe\s+(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?!\s+of\b)"),
+            lambda found, today: _day(_next_day_of_month(today, int(found["day"]))),
+        ),
+        (
+            re.compile("(?<![0-9月])(?P<day>[0-9]{1,2})[日号]"),
+            lambda found, today: _day(_next_day_of_month(today, int(found["day"]))),
+        ),
+        # the end of the week, month, year; 月底, 年底
+        (
+            re.compile(r"\bend\s+of\s+(?:the|this)\s+(?P<unit>week|month|year)\b"),
+            lambda found, today: _SPANS[found["unit"]](today),
+        ),
+        (
+            re.compile("(?<![0-9一二三四五六七八九十上下个年明今去])(?P<unit>月|年)[底末]"),
+            lambda found, today: _SPANS[found["unit"]](today),
+        ),
+        # for two weeks, 三个月
+        (
+            re.compile(rf"\bfor\s+(?:the\s+next\s+)?{_EN_COUNT}\b"),
+            lambda found, today: _shift(today, _count(found, "half"), found["unit"]),
+        ),
+        (
+            re.compile(
+                f"(?<![0-9一二三四五六七八九十第几])(?P<count>{_ZH_NUMBER})个?(?P<half>半)?"
+                "(?P<unit>天|周|星期|礼拜|月|年)(?P<and_half>半)?(?=[内里之]|时间|$)"
+            ),
+            lambda found, today: _shift(today, _count(found, "half", "and_half"), found["unit"]),
+        ),
+    ]
+
+
+_SPANS: dict[str, Callable[[date], _Days]] = {
+    "week": _week,
+    "month": lambda today: _month(today.year, today.month),
+    "year": lambda today: _year(today.year),
+}
+_SPANS |= {"月": _SPANS["month"], "年": _SPANS["year"]}
+
+
+def _next_weekday(today: date, weekday: int) -> date:
+    """The next day of that name, which may be today."""
+    return today + timedelta(days=(weekday - today.weekday()) % 7)
+
+
+def _next_month(today: date, month: int) -> _Days:
+    """The next month of that name, which may be this one."""
+    return _month(today.year + (month < today.month), month)
+
+
+def _next_day(today: date, found: re.Match[str]) -> _Days:
+    """The next day of that name, which may be today, and what follows it to the last that is named."""
+    month, day = _read_month(found["month"]), int(_number(found["day"]))
+    years = [year for year in range(today.year, today.year + 9) if _exists(year, month, day)]
+    return _until(_day(min(ahead for year in years if (ahead := date(year, month, day)) >= today)), found)
+
+
+def _next_day_of_month(today: date, day: int) -> date:
+    """The next day of that number, which may be today. Raises `ValueError` for a number that no month has."""
+    ahead = (_month(today.year, today.month + months)[0] for months in range(12))
+    days = (first + timedelta(days=day - 1) for first in ahead if _exists(first.year, first.month, day))
+    return next((found for found in days if found >= today), None) or date(today.year, 1, day)
 
 
 def _latest_day(today: date, found: re.Match[str]) -> _Days:

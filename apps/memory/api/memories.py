@@ -52,7 +52,13 @@ from apps.memory.keyed import Action
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, AtomicSource, Category, LongTermMemory, Source
-from apps.memory.serializers import EVENT_HELP, TIMESTAMP_HELP, AtomicMemorySerializer, LongTermMemorySerializer
+from apps.memory.serializers import (
+    EVENT_HELP,
+    TIMESTAMP_HELP,
+    VALID_UNTIL_HELP,
+    AtomicMemorySerializer,
+    LongTermMemorySerializer,
+)
 from apps.memory.validation import (
     MAX_CONTENT_CHARACTERS,
     MAX_KEY_CHARACTERS,
@@ -108,6 +114,7 @@ class LongTermMemoryChangeRequest(KnownFieldsSerializer):
     value = serializers.JSONField(help_text="Any JSON value, except null and blank text.")
     confidence = ConfidenceField(required=False, min_value=0, max_value=1)
     source = serializers.ChoiceField(choices=Source.choices, required=False)  # type: ignore[assignment]
+    valid_until = StrictDateTimeField(required=False, allow_null=True, help_text=VALID_UNTIL_HELP)
     muted = StrictBooleanField(required=False, help_text=MUTED_HELP)
 
 
@@ -219,9 +226,10 @@ class LongTermMemoryView(MemoryView):
     def put(self, request: Request, memory_id: str) -> Response:
         """Replace a long-term memory.
 
-        Fields that cannot be changed are ignored, so what GET answered can be edited and sent back.
+        `valid_until` is removed where it is left out. Fields that cannot be changed are ignored, so what GET answered
+        can be edited and sent back.
         """
-        return self.change(memory_id, LongTermMemoryReplaceRequest)
+        return self.change(memory_id, LongTermMemoryReplaceRequest, emptied={"valid_until": None})
 
     @operation(
         "update_memory",
@@ -347,6 +355,7 @@ class AtomicMemoryChangeRequest(KnownFieldsSerializer):
     timestamp = StrictDateTimeField(required=False, help_text=TIMESTAMP_HELP)
     event_start = StrictDateTimeField(required=False, allow_null=True, help_text=EVENT_HELP)
     event_end = StrictDateTimeField(required=False, allow_null=True)
+    valid_until = StrictDateTimeField(required=False, allow_null=True, help_text=VALID_UNTIL_HELP)
     muted = StrictBooleanField(required=False, help_text=MUTED_HELP)
 
 
@@ -419,10 +428,10 @@ class AtomicMemoryView(MemoryView):
     def put(self, request: Request, atomic_id: str) -> Response:
         """Replace an atomic memory.
 
-        Tags and event times that are left out are removed. Fields that cannot be changed are ignored, so what
-        GET answered can be edited and sent back.
+        Tags, times of the event and `valid_until` are removed where they are left out. Fields that cannot be changed
+        are ignored, so what GET answered can be edited and sent back.
         """
-        emptied: dict[str, Any] = {"tags": [], "event_start": None, "event_end": None}
+        emptied: dict[str, Any] = {"tags": [], "event_start": None, "event_end": None, "valid_until": None}
         return self.change(atomic_id, AtomicMemoryReplaceRequest, emptied=emptied)
 
     @atomic_operation(

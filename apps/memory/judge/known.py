@@ -101,6 +101,7 @@ def _read_atomic(user: User, rows: Iterable[AtomicMemory]) -> list[Lines]:
                 row.content,
                 said_at=row.timestamp,
                 event=row.event_start,
+                until=row.valid_until,
                 by_assistant=row.source == AtomicSource.ASSISTANT,
                 elsewhere=row.space_id != user.sight.space,
             )
@@ -120,11 +121,12 @@ def _read_long_term(user: User, message_ids: Collection[UUID]) -> list[Lines]:
                 item,
                 key=row.key,
                 said_at=row.updated_at,
+                until=row.valid_until,
                 elsewhere=row.space_id != user.sight.space,
             )
             for item, text in list_shown(key=row.key, value=row.value)
         ]
-        for row in rows.order_by().only("id", "key", "value", "updated_at", "space")
+        for row in rows.order_by().only("id", "key", "value", "updated_at", "valid_until", "space")
     ]
 
 
@@ -155,13 +157,18 @@ def _list_probes(said: Sequence[str]) -> list[str]:
 
 def _search_atomic(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:
     return find_similar_memories(
-        user=user, text=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, with_muted=True
+        user=user, text=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, with_withheld=True
     )
 
 
 def _search_long_term(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:
     found = retrieve_relevant_memories(
-        user=user, message=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0, with_muted=True
+        user=user,
+        message=probe,
+        limit=NEAREST_PER_PROBE,
+        query_embedding=vector,
+        min_similarity=-1.0,
+        with_withheld=True,
     )
     return [memory.candidate.id for memory in found]
 

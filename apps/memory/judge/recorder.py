@@ -29,7 +29,14 @@ from apps.memory.keyed import Action, Decision, Mode, apply_mode
 from apps.memory.kinds import ATOMIC, join_contents
 from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Source, Status
 from apps.memory.types import KindName
-from apps.memory.validation import MAX_TAG_CHARACTERS, MAX_TAGS, STATED_CONFIDENCE, Proposal, find_event_problem
+from apps.memory.validation import (
+    MAX_TAG_CHARACTERS,
+    MAX_TAGS,
+    STATED_CONFIDENCE,
+    Proposal,
+    extend_validity,
+    find_event_problem,
+)
 from apps.memory.writer import Writer
 
 
@@ -65,7 +72,7 @@ class AtomicRecorder:
             self._refresh(same, statement)
         elif verdict.relation is Relation.SAME and targets:
             if rows:
-                self._note_again(rows[0], statement.tags, content=None)
+                self._note_again(rows[0], statement, content=None)
         elif verdict.relation is Relation.REFINES and rows and (content := self._join(rows[0], statement)):
             self._merge(rows[0], statement, content=content)
             self._same[_name(content, rows[0].source)] = rows[0]
@@ -177,13 +184,15 @@ class AtomicRecorder:
     def _refresh(self, same: AtomicMemory, statement: JudgedStatement) -> None:
         """Note that a memory was said again; spelled otherwise, as 王泛森 for 王汎森, it takes the new spelling."""
         is_newer = statement.source.said_at >= same.timestamp
-        self._note_again(same, statement.tags, content=statement.content if is_newer else None)
+        self._note_again(same, statement, content=statement.content if is_newer else None)
 
-    def _note_again(self, row: AtomicMemory, tags: Sequence[str], *, content: str | None) -> None:
+    def _note_again(self, row: AtomicMemory, statement: JudgedStatement, *, content: str | None) -> None:
         respelled = content is not None and spell_value(content) != spell_value(row.content)
         action = Change.Action.EDIT if respelled else Change.Action.REFRESH
         with self._writer.change(ATOMIC, row, action):
-            row.tags = _join_tags(row, tags)
+            row.tags = _join_tags(row, statement.tags)
+            if statement.source.said_at >= row.timestamp:
+                _extend(row, statement)
             if respelled:
                 ATOMIC.assign(row, {"content": content})
 
@@ -197,6 +206,7 @@ class AtomicRecorder:
             if statement.source.said_at >= row.timestamp:
                 source = statement.source
                 row.timestamp, row.message_id, row.session_id = source.said_at, source.message_id, source.session_id
+                _extend(row, statement)
 
     def _create(self, statement: JudgedStatement) -> AtomicMemory:
         memory = self._insert(statement, status=Status.ACTIVE)
@@ -221,6 +231,7 @@ class AtomicRecorder:
             source=_get_source(statement),
             event_start=statement.event_start if is_event else None,
             event_end=statement.event_end if is_event else None,
+            valid_until=statement.valid_until,
             status=status,
             superseded_by=superseded_by,
             proposal=proposal.to_json() if proposal else None,
@@ -251,6 +262,10 @@ class AtomicRecorder:
             first, second = second, first
         joined = join_contents(first, second)
         return joined if joined in (first, second) or len(joined) <= self._max_length else None
+
+
+def _extend(row: AtomicMemory, statement: JudgedStatement) -> None:
+    row.valid_until = extend_validity(row.valid_until, given=statement.valid_until, said_at=statement.source.said_at)
 
 
 def _get_source(statement: JudgedStatement) -> AtomicSource:

@@ -52,15 +52,17 @@ class KnownMemory(Target):
     """A memory as a judge sees it. `number`: by which a verdict names it, from 1.
 
     `text`: the content of an atomic memory, ``key: value`` of a long-term one. A list stands as one known memory for
-    each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, if known.
-    `by_owner`: its owner wrote or edited it by hand. `by_assistant`: it tells the assistant's words (A6). `elsewhere`:
-    it is everywhere, and what is judged was said in a space, which ends nothing outside by itself (P3).
+    each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, `until`: when it
+    ceases to hold, if known. `by_owner`: its owner wrote or edited it by hand. `by_assistant`: it tells the assistant's
+    words (A6). `elsewhere`: it is everywhere, and what is judged was said in a space, which ends nothing outside by
+    itself (P3).
     """
 
     number: int = 0
     key: str = ""
     said_at: datetime | None = None
     event: datetime | None = None
+    until: datetime | None = None
     by_owner: bool = False
     by_assistant: bool = False
     elsewhere: bool = False
@@ -109,6 +111,7 @@ class JudgedStatement:
     tags: Sequence[str] = ()
     event_start: datetime | None = None
     event_end: datetime | None = None
+    valid_until: datetime | None = None
     grounded: bool = True
     confirmed: bool = True
     number: int = 0

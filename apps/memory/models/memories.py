@@ -54,7 +54,8 @@ SEARCH_FIELDS = ("search_vector", "words")
 class Memory(models.Model):
     """What memories of both kinds have in common. `apps.memory.kinds` declares the fields of each.
 
-    `embedding_refusals`: when embedding models, such as "model_1", refused the text as it is.
+    `valid_until`: when it ceases to hold, if that is known (D3). `embedding_refusals`: when embedding models, such as
+    "model_1", refused the text as it is.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -70,6 +71,9 @@ class Memory(models.Model):
         db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="supersedes",
+    )
+    valid_until = models.DateTimeField(
+        _("valid until"), null=True, blank=True, help_text=_("Kept and shown after that, but no longer recalled.")
     )
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
     embedding_refusals = models.JSONField(null=True, editable=False)
@@ -233,7 +237,7 @@ class AtomicMemory(Memory):
             models.Index(fields=["user", "status", "source"], name="atomic_memory_kinds"),
             models.Index(
                 fields=["user"],
-                include=["term_count", "muted", "space"],
+                include=["term_count", "muted", "valid_until", "space"],
                 condition=models.Q(status="active"),
                 name="atomic_memory_lengths",
             ),

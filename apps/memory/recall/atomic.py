@@ -133,7 +133,7 @@ def retrieve_atomic_memories(
     only_outstanding: bool = False,
     since: datetime | None = None,
     until: datetime | None = None,
-    with_muted: bool = False,
+    with_withheld: bool = False,
     zone: ZoneInfo = UTC_ZONE,
     now: datetime | None = None,
 ) -> list[ScoredAtomicMemory]:
@@ -142,12 +142,12 @@ def retrieve_atomic_memories(
     `query` may be a question, keywords, or the lines of a dialogue. `earlier`: the lines before it, where it needs them
     (`find_earlier`). `query_embedding` is its vector; with None keywords alone answer, and what shares none is left
     out. `only_outstanding`: leave out what does not stand out from the other memories, as a turn does. `since`,
-    `until`: bounds of the time of a memory's turn, included. Muted memories are found only `with_muted` (L10). `now`
-    (by default the time of the newest memory) and `zone`: from where "last May" is seen. Two statements. Nothing is
-    counted.
+    `until`: bounds of the time of a memory's turn, included. What is muted or over is found only
+    `with_withheld` (L10, D3). `now` (by default the time of the newest memory) and `zone`: from where "last May" is
+    seen. Two statements. Nothing is counted.
     """
     asked = AtomicQuery(query, earlier=earlier, since=since, until=until, now=now, zone=zone)
-    ranking = rank_atomic_memories(user, asked, query_embedding=query_embedding, with_muted=with_muted)
+    ranking = rank_atomic_memories(user, asked, query_embedding=query_embedding, with_withheld=with_withheld)
     if limit < 1 or ranking is None:
         return []
     order = ranking.outstanding if only_outstanding else ranking.order.tolist()
@@ -155,15 +155,17 @@ def retrieve_atomic_memories(
 
 
 def rank_atomic_memories(
-    user: User, query: AtomicQuery, *, query_embedding: QueryEmbedding | None, with_muted: bool = False
+    user: User, query: AtomicQuery, *, query_embedding: QueryEmbedding | None, with_withheld: bool = False
 ) -> AtomicRanking | None:
     """Rank the user's active memories for `query`, as `retrieve_atomic_memories` does; None where there are none."""
-    recall = recall_atomic(user, terms=query.terms, query_embedding=query_embedding, with_muted=with_muted)
+    recall = recall_atomic(
+        user, terms=query.terms, query_embedding=query_embedding, with_withheld=with_withheld, now=query.now
+    )
     return None if recall is None else rank_recall(recall, query)
 
 
 def find_similar_memories(
-    *, user: User, text: str, limit: int, query_embedding: QueryEmbedding | None, with_muted: bool = False
+    *, user: User, text: str, limit: int, query_embedding: QueryEmbedding | None, with_withheld: bool = False
 ) -> list[uuid.UUID]:
     """The user's `limit` active atomic memories that are most like `text`, best first, whether like it or not.
 
@@ -171,7 +173,7 @@ def find_similar_memories(
     long one is, who said it or when. `query_embedding` is the vector of `text`. One statement.
     """
     asked = AtomicQuery(text)
-    recall = recall_atomic(user, terms=asked.terms, query_embedding=query_embedding, with_muted=with_muted)
+    recall = recall_atomic(user, terms=asked.terms, query_embedding=query_embedding, with_withheld=with_withheld)
     if recall is None:
         return []
     scores = standardize(compute_keyword_scores(recall, asked)) + standardize(recall.rows.cosine)

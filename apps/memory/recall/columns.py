@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.spaces import seen_sql, sight_parameters
@@ -64,8 +65,16 @@ class NearestStatement:
 
 
 def recallable_sql(row: str) -> str:
-    """The condition under which an active memory may be recalled: not muted (L10), and seen from here (P2)."""
-    return f"(%(with_muted)s OR NOT {row}.muted) AND {seen_sql(row)}"
+    """The condition under which an active memory is recalled: not muted (L10), not over (D3), seen from here (P2)."""
+    return (
+        f"(%(with_withheld)s OR NOT {row}.muted AND ({row}.valid_until IS NULL OR {row}.valid_until > %(now)s))"
+        f" AND {seen_sql(row)}"
+    )
+
+
+def recallable_parameters(user: User, *, with_withheld: bool, now: datetime) -> dict[str, Any]:
+    """The parameters of `recallable_sql`. `with_withheld`: what is muted or over, too, for whoever compares."""
+    return {"with_withheld": with_withheld, "now": now, **sight_parameters(user)}
 
 
 def corpus_sql(memories: str, *, columns: str, exact: bool) -> str:
@@ -96,7 +105,7 @@ def gate_sql(*, exact: bool) -> str:
 def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: bool) -> str:
     """The SELECT of (id, similarity) of the active rows of `memories` whose vectors in `embeddings` are nearest.
 
-    It stands behind `QUERY` and ``corpus``, reads ``with_muted`` (L10) and what `nearest_parameters` gives, and gives
+    It stands behind `QUERY` and ``corpus``, reads what `recallable_parameters` and `nearest_parameters` give, and gives
     at most ``limit`` rows. `where` narrows the memories, called ``memory``. None of these comes from outside.
     """
     of_person = f"vector.user_id = %(user)s AND vector.model_id = %(model)s AND {gate_sql(exact=exact)}"
@@ -289,11 +298,17 @@ _RECALL = NearestStatement(_write, embeddings="atomic_embedding")
 
 
 def recall_atomic(
-    user: User, *, terms: Sequence[str], query_embedding: QueryEmbedding | None, with_muted: bool = False
+    user: User,
+    *,
+    terms: Sequence[str],
+    query_embedding: QueryEmbedding | None,
+    with_withheld: bool = False,
+    now: datetime | None = None,
 ) -> AtomicRecall | None:
     """The user's active memories, all or the most promising, as columns; None where there are none.
 
-    `terms`: the distinct ones of the query. One statement; a second one for who has more than `EXACT_SCAN_LIMIT`.
+    `terms`: the distinct ones of the query. `with_withheld`: as `recallable_parameters` says, at `now`. One statement;
+    a second one for who has more than `EXACT_SCAN_LIMIT`.
     """
     if not (terms or query_embedding):
         return None
@@ -306,8 +321,7 @@ def recall_atomic(
         "b": B,
         **nearest_parameters(query_embedding, limit=ARM_LIMIT, focused=True),
         "earlier_vector": query_embedding.earlier_sql if query_embedding else None,
-        "with_muted": with_muted,
-        **sight_parameters(user),
+        **recallable_parameters(user, with_withheld=with_withheld, now=now or timezone.now()),
         "turns": NEAR_TURNS,
         "longest_name": LONGEST_NAME,
     }
@@ -417,7 +431,7 @@ def _unpack(packed: bytes, dtype: str) -> Floats:
 
 _FIELDS = (
     *("id", "session_id", "message_id", "content", "tags", "timestamp", "event_start", "event_end"),
-    *("create_time", "updated_at"),
+    *("valid_until", "create_time", "updated_at"),
 )
 
 _CANDIDATES = f"""

@@ -21,7 +21,7 @@ from apps.core.text.keywords import extract_keywords
 from apps.core.text.search import recall_query
 from apps.memory.recall.atomic import rank_recall, read_ranked
 from apps.memory.recall.both import SPARES, RecalledMemories
-from apps.memory.recall.columns import recall_atomic
+from apps.memory.recall.columns import recall_atomic, recallable_parameters, recallable_sql
 from apps.memory.recall.features import NO_SAMPLE, Sample
 from apps.memory.recall.long_term import HasTopic, concerns_preference, recall_candidates
 from apps.memory.recall.query import AtomicQuery
@@ -154,13 +154,14 @@ SELECT id, search_vector @@ %(recall)s::tsquery,
 FROM long_term_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s::uuid[])
 """
 
-_HITS = """
+_HITS = f"""
 SELECT count(*) FROM (
     SELECT FROM long_term_memory
-    WHERE user_id = %(user)s AND status = 'active' AND NOT muted AND search_vector @@ %(recall)s::tsquery
+    WHERE user_id = %(user)s AND status = 'active' AND search_vector @@ %(recall)s::tsquery
+      AND {recallable_sql("long_term_memory")}
     LIMIT %(most)s
 ) AS hit
-"""
+"""  # noqa: S608 - our own condition
 
 
 def explain_recall(
@@ -239,6 +240,7 @@ def _explain_long_term(
             preferences_first=preferences_first,
             query_embedding=query_embedding,
             min_similarity=floor,
+            now=now,
         ),
     )
     ranked = rank_candidates(
@@ -253,9 +255,9 @@ def _explain_long_term(
     arms, _ = known.once(("arms", question), lambda: _find_arms(user, recall, keywords=keywords, modes=modes))
     hits = None
     if recall.statistics is not None:
-        hits, _ = known.once(("hits", tuple(keywords)), lambda: _count_hits(user, keywords=keywords))
+        hits, _ = known.once(("hits", tuple(keywords)), lambda: _count_hits(user, keywords=keywords, now=now))
     nearest, _ = known.once(
-        ("nearest", limit, query_embedding is None), lambda: _list_nearest(user, query_embedding, limit=limit)
+        ("nearest", limit, query_embedding is None), lambda: _list_nearest(user, query_embedding, limit=limit, now=now)
     )
     scored = {memory.candidate.id for memory in ranked}
     return LongTermExplanation(
@@ -313,19 +315,22 @@ def _find_arms(
     return arms
 
 
-def _count_hits(user: User, *, keywords: Sequence[str]) -> int:
+def _count_hits(user: User, *, keywords: Sequence[str], now: datetime) -> int:
     if not keywords:
         return 0
-    ((count,),) = fetch_rows(_HITS, {"user": user.pk, "recall": recall_query(keywords), "most": COUNTED_HITS + 1})
+    parameters = {"user": user.pk, "recall": recall_query(keywords), "most": COUNTED_HITS + 1}
+    ((count,),) = fetch_rows(_HITS, parameters | recallable_parameters(user, with_withheld=False, now=now))
     return int(count)
 
 
-def _list_nearest(user: User, query_embedding: QueryEmbedding | None, *, limit: int) -> list[tuple[Candidate, float]]:
+def _list_nearest(
+    user: User, query_embedding: QueryEmbedding | None, *, limit: int, now: datetime
+) -> list[tuple[Candidate, float]]:
     """The memories nearest in meaning, near enough or not, with their cosines, the nearest first."""
     if query_embedding is None:
         return []
     recall = recall_candidates(
-        user, keywords=[], candidate_limit=limit, query_embedding=query_embedding, min_similarity=-1.0
+        user, keywords=[], candidate_limit=limit, query_embedding=query_embedding, min_similarity=-1.0, now=now
     )
     found = [(candidate, recall.similarities[candidate.id]) for candidate in recall.candidates]
     return sorted(found, key=lambda each: -each[1])
@@ -336,7 +341,7 @@ def _explain_atomic(
 ) -> AtomicExplanation:
     terms = query.terms
     recall, milliseconds = known.once(
-        ("atomic",), lambda: recall_atomic(user, terms=terms, query_embedding=query_embedding)
+        ("atomic",), lambda: recall_atomic(user, terms=terms, query_embedding=query_embedding, now=query.now)
     )
     limit = settings.rag_top_n
     if recall is None:

@@ -22,7 +22,6 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.spaces import sight_parameters
 from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold, normalize_key
 from apps.core.text.keywords import extract_keywords, stem, word_parts
@@ -35,6 +34,7 @@ from apps.memory.recall.columns import (
     gate_sql,
     nearest_parameters,
     nearest_sql,
+    recallable_parameters,
     recallable_sql,
 )
 from apps.memory.recall.scoring import rank_candidates
@@ -66,7 +66,7 @@ logger = structlog.get_logger(__name__)
 
 _FIELDS = (
     *("id", "category", "key", "value", "confidence", "updated_at", "last_accessed", "access_count", "words"),
-    "message_id",
+    *("message_id", "valid_until"),
 )
 _COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
 
@@ -187,15 +187,16 @@ def recall_candidates(
     preferences_first: bool = False,
     query_embedding: QueryEmbedding | None = None,
     min_similarity: float = 1.0,
-    with_muted: bool = False,
+    with_withheld: bool = False,
+    now: datetime | None = None,
 ) -> Recall:
     """The user's active memories that may be relevant, unordered: at most `candidate_limit` by each arm.
 
     By keyword those in which one of ``keywords``, folded words (`extract_keywords`), or a part of one occurs; with
     ``preferences_first`` preferences take the places first (K6). By meaning the nearest to ``query_embedding``, of at
     least ``min_similarity`` (a cosine) each. One statement, and a second one only if the first fails: then
-    ``statistics`` is None. No statement when neither arm has anything. ``with_muted``: those too that no reply is to
-    recall (L10).
+    ``statistics`` is None. No statement when neither arm has anything. ``with_withheld``: those too that no reply is to
+    recall (L10, D3).
     """
     if candidate_limit < 1 or not (keywords or query_embedding):
         return Recall()
@@ -206,8 +207,7 @@ def recall_candidates(
         "patterns": [_contain_pattern(needle) for needle in needles],
         "preferences_first": preferences_first,
         "min_similarity": min_similarity,
-        "with_muted": with_muted,
-        **sight_parameters(user),
+        **recallable_parameters(user, with_withheld=with_withheld, now=now or timezone.now()),
         **nearest_parameters(query_embedding, limit=candidate_limit),
     }
     try:
@@ -270,7 +270,7 @@ def retrieve_relevant_memories(
     max_keywords: int = 10,
     query_embedding: QueryEmbedding | None = None,
     min_similarity: float | None = None,
-    with_muted: bool = False,
+    with_withheld: bool = False,
     now: datetime | None = None,
 ) -> list[ScoredMemory]:
     """The user's `limit` most relevant active memories for `message`, best first; [] when none matches (K8).
@@ -278,9 +278,8 @@ def retrieve_relevant_memories(
     The topic of ``working_memory`` adds its keywords to the query and lifts the memories that share one (K7).
     ``max_keywords`` bounds the keywords of the message and those of the topic, each for itself; ``half_life_days`` is
     that of recency (K5). With ``query_embedding``, the vector of the message, memories as near to it as
-    ``min_similarity`` (by default the embedder's own floor) are candidates too (K9). Muted ones only ``with_muted``
-    (L10). Reads only: use is counted by
-    whoever puts a memory into a prompt (L4).
+    ``min_similarity`` (by default the embedder's own floor) are candidates too (K9). What is muted or over at
+    ``now`` only ``with_withheld`` (L10, D3). Reads only: use is counted by whoever puts a memory into a prompt (L4).
     """
     topic = working_memory.current_topic if working_memory else None
     topic_keywords = extract_keywords(topic or "", limit=max_keywords)
@@ -295,7 +294,8 @@ def retrieve_relevant_memories(
         preferences_first=concerns_preference(message),
         query_embedding=query_embedding,
         min_similarity=floor,
-        with_muted=with_muted,
+        with_withheld=with_withheld,
+        now=now,
     )
     ranked = rank_candidates(
         recall,

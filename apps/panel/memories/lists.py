@@ -250,10 +250,13 @@ def list_groups(query: ListQuery, counts: list[dict[str, Any]], spaces: Sequence
         _make_chip(label, days, query.encode(days="" if query.days == days else days), on=query.days == days)
         for days, label in list_ages().items()
     ]
-    is_muted = query.muted == "yes"
-    muted = _make_chip(_("muted"), "muted", query.encode(muted="" if is_muted else "yes"), on=is_muted)
+    withheld = [
+        _make_chip(label, name, query.encode(**{name: "" if on else "yes"}), on=on)
+        for name, label in (("muted", _("muted")), ("over", _("over")))
+        for on in [getattr(query, name) == "yes"]
+    ]
     groups.append({"title": _("Added"), "name": "days", "choices": ages})
-    groups.append({"title": _("Recall"), "name": "muted", "choices": [muted]})
+    groups.append({"title": _("Recall"), "name": "muted", "choices": withheld})
     if spaces:
         places = [(NONE, _("everywhere"), NONE)]
         places += [(str(space.pk), space.name, f"space space--{get_colour(space)}") for space in spaces]
@@ -279,6 +282,7 @@ def list_active(query: ListQuery, owner: User | None, spaces: Sequence[Space]) -
     found = {"q": f"“{query.q}”", "tag": f"#{query.tag}"}
     found |= {name: str(labels[name].get(getattr(query, name), "")) for name in ("category", "source", "days")}
     found["muted"] = _("muted") if query.muted == "yes" else _("not muted")
+    found["over"] = _("over") if query.over == "yes" else _("not over")
     if query.status not in (Status.ACTIVE, ALL):
         found["status"] = str(labels["status"][query.status])
     names = {NONE: _("everywhere"), **{str(space.pk): space.name for space in spaces}}

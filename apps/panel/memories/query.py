@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
@@ -40,7 +40,8 @@ CHOICES: Mapping[str, type[Any]] = {"status": Status, "category": Category, "sou
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` "yes" or "no".
+    """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` and ``over``
+    "yes" or "no".
 
     ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
     ID of the person, for staff. ``kind``: a name of `KINDS`. ``space``: the ID of one, or `NONE` for none.
@@ -53,6 +54,7 @@ class ListQuery:
     source: str = ""
     tag: str = ""
     muted: str = ""
+    over: str = ""
     days: str = ""
     space: str = ""
     user: str = ""
@@ -66,7 +68,7 @@ class ListQuery:
     @property
     def counts_everything(self) -> bool:
         """Whether the counts by choice are the counts of this list: nothing else narrows it."""
-        return not (self.q or self.tag or self.muted or self.days or self.space)
+        return not (self.q or self.tag or self.muted or self.over or self.days or self.space)
 
     def encode(self, **changes: Any) -> str:
         """Return the address of this list with changes, from its first page on, as a query string: "?…", or ""."""
@@ -91,8 +93,9 @@ def read_query(parameters: Mapping[str, str], *, staff: bool) -> ListQuery:
             found[name] = given[name]
     if any(kind.tagged for kind in kinds):
         found["tag"] = given["tag"][:MAX_TAG_CHARACTERS]
-    if given["muted"] in ("yes", "no"):
-        found["muted"] = given["muted"]
+    for name in ("muted", "over"):
+        if given[name] in ("yes", "no"):
+            found[name] = given[name]
     if given["days"] in AGES:
         found["days"] = given["days"]
     if given["space"] == NONE or read_id(given["space"]):
@@ -133,6 +136,9 @@ def narrow(
         chosen = chosen.filter(space=None if query.space == NONE else query.space)
     if query.muted:
         chosen = chosen.filter(muted=query.muted == "yes")
+    if query.over:
+        is_over = Q(valid_until__lte=now)
+        chosen = chosen.filter(is_over if query.over == "yes" else ~is_over)
     if query.tag:
         chosen = chosen.filter(tags__contains=[query.tag])
     if query.q:

@@ -15,7 +15,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
 from apps.accounts.spaces import get_colour
-from apps.core.times import list_ends
+from apps.core.times import MOMENT, list_ends
 from apps.core.words import find_emotion, word
 from apps.memory.models import Status
 from apps.panel.links import link_memory, link_message
@@ -113,6 +113,17 @@ def space_chip(space: Any) -> SafeString | str:
     if space is None:
         return ""
     return format_html('<span class="chip chip--space space--{}"><bdi>{}</bdi></span>', get_colour(space), space.name)
+
+
+@register.simple_tag
+def until_chip(memory: Any) -> SafeString | str:
+    """Until which day a memory holds, or held (D3); nothing for one that holds for good."""
+    if memory.valid_until is None:
+        return ""
+    day = date_format(timezone.localtime(memory.valid_until) - MOMENT, "DATE_FORMAT")
+    is_over = memory.valid_until <= timezone.now()
+    words = _("over since %(day)s") if is_over else _("until %(day)s")
+    return chip(words % {"day": day}, "grey" if is_over else "blue")
 
 
 @register.simple_tag

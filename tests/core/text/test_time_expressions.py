@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from apps.core.text.time_expressions import find_time, find_times
+from apps.core.text.time_expressions import find_time, find_times, find_until
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 SAID_AT = datetime(2026, 11, 22, 2, 30, tzinfo=UTC)
@@ -155,6 +155,37 @@ def test_days_weeks_months_and_years(text: str, expected: str) -> None:
 def test_who_asks_what_happened_means_the_latest(text: str, expected: str) -> None:
     (span,) = find_times(text, said_at=SAID_AT, zone=SHANGHAI, of_past=True)
     assert f"{span.start:%Y-%m-%d %H}–{span.end:%Y-%m-%d %H}" == expected
+
+
+@pytest.mark.spec("D3")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("until Friday", "2026-12-05"),
+        ("until Saturday", "2026-11-29"),  # today
+        ("到周五", "2026-12-05"),
+        ("到下周五为止", "2026-12-05"),
+        ("这周", "2026-11-30"),
+        ("周日之前", "2026-11-30"),
+        ("until March", "2027-04-01"),
+        ("until December 5, 2027", "2027-12-06"),
+        ("until 24 December", "2026-12-25"),
+        ("到1月5日", "2027-01-06"),
+        ("5号之前", "2026-12-06"),
+        ("until the 31st", "2027-01-01"),
+        ("until the end of the month", "2026-12-01"),
+        ("月底", "2026-12-01"),
+        ("到年底", "2027-01-01"),
+        ("for two weeks", "2026-12-14"),
+        ("三个月内", "2027-03-01"),
+        ("from Monday to Wednesday", "2026-12-03"),
+        ("for now", None),
+        ("until the 45th", None),
+    ],
+)
+def test_who_says_until_when_means_the_next(text: str, expected: str | None) -> None:
+    found = find_until(text, said_at=datetime(2026, 11, 28, 4, tzinfo=UTC), zone=SHANGHAI)
+    assert (found and found.isoformat()) == (expected and f"{expected}T00:00:00+08:00")
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_what_is_most_like_a_text_is_found_by_words_and_meaning_alone(user: User
     found = find_similar_memories(user=user, text="likes tea", limit=9, query_embedding=asked(1))
     assert found[0] == both.id
     assert set(found) == {both.id, long.id, meaning.id}
-    everything = find_similar_memories(user=user, text="tea", limit=9, query_embedding=asked(1), with_muted=True)
+    everything = find_similar_memories(user=user, text="tea", limit=9, query_embedding=asked(1), with_withheld=True)
     assert muted.id in everything
     assert find_similar_memories(user=user, text="tea", limit=1, query_embedding=None) == [both.id]
     assert find_similar_memories(user=user, text="", limit=9, query_embedding=None) == []
