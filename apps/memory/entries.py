@@ -36,6 +36,7 @@ from apps.memory.keyed import (
 from apps.memory.kinds import LONG_TERM
 from apps.memory.locking import lock_memories
 from apps.memory.models import Change, LongTermMemory, Source, Status
+from apps.memory.recall.query import UTC_ZONE
 from apps.memory.tombstones import clear_tombstones, find_tombstones, keep_learnable
 from apps.memory.validation import (
     Proposal,
@@ -44,6 +45,7 @@ from apps.memory.validation import (
     is_supported_by,
     is_vacuous,
     read_proposal,
+    read_until,
     reads_as_instruction,
 )
 from apps.memory.writer import Writer
@@ -322,7 +324,7 @@ def record_entries(
     said: str | None = None,
     others: str = "",
     auto_accept_confidence: float,
-    zone: ZoneInfo,
+    zone: ZoneInfo = UTC_ZONE,
     now: datetime,
 ) -> list[MemoryUpdate]:
     """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
@@ -339,8 +341,13 @@ def record_entries(
     two for the vectors, which workers make where the embedder is elsewhere; none without a valid entry, one more for
     each key of which something later is known, and up to six where atomic memories say what ends.
     """
-    read = (read_proposal(entry, said=message_text, said_at=said_at, zone=zone) for entry in entries)
-    proposals = [proposal for proposal in read if proposal is not None]
+    proposals = []
+    for entry in entries:
+        if (proposal := read_proposal(entry)) is not None:
+            if isinstance(entry, ProposedEntry) and entry.until:
+                until = read_until(entry.until, said=message_text, said_at=said_at, zone=zone)
+                proposal = replace(proposal, valid_until=until)
+            proposals.append(proposal)
     if not proposals:
         return []
     with transaction.atomic(savepoint=False):

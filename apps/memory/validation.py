@@ -182,13 +182,10 @@ def extend_validity(held: datetime | None, *, given: datetime | None, said_at: d
     return given or (held if held is not None and held > said_at else None)
 
 
-def read_proposal(
-    entry: ProposedEntry | Proposal, *, said: str = "", said_at: datetime, zone: ZoneInfo
-) -> Proposal | None:
+def read_proposal(entry: ProposedEntry | Proposal) -> Proposal | None:
     """Return the valid form of an entry, or None when its category, key or value is not acceptable.
 
-    `said`: the message that it comes from, said at `said_at` in `zone`. What a model may not claim (the source
-    `system`) or got wrong counts as inferred; an unknown mode as replace.
+    What a model may not claim (the source `system`) or got wrong counts as inferred; an unknown mode as replace.
     """
     if isinstance(entry, Proposal):
         return entry
@@ -209,7 +206,6 @@ def read_proposal(
         confidence=_read_confidence(entry.confidence, source),
         mode=next((mode for mode in Mode if mode == entry.mode), Mode.REPLACE),
         normalized_key=normalize_key(key),
-        valid_until=read_until(entry.until, said=said, said_at=said_at, zone=zone),
     )
 
 

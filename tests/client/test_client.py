@@ -74,5 +74,6 @@ def test_none_clears_a_time_and_unset_leaves_it(client: Jiyi):
     now = timezone.now()
     memory = client.atomic.create(content="The user flies to 成都.", event_start=now, event_end=now)
     assert memory.event_start == now
-    assert client.atomic.update(memory.id, event_start=UNSET, event_end=None).event_end is None
+    assert client.atomic.update(memory.id, event_start=UNSET, event_end=None, valid_until=now).valid_until == now
+    assert client.atomic.get(memory.id).event_end is None
     assert client.atomic.get(memory.id).event_start == now

@@ -155,7 +155,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("add_memory", {"content": "x", "category": "fact"}, "category: Only a memory with a key has a category."),
     ("add_memory", {"content": "x", "key": "k", "tags": ["t"]}, "tags: Only a memory without a key has tags."),
     ("add_memory", {"content": "x" * 32_001}, "The content has over 32,000 characters."),
-    ("update_memory", {"id": "<atomic>"}, "Name at least one of content, key, category and tags to change."),
+    (
+        "update_memory",
+        {"id": "<atomic>"},
+        "Name at least one of content, key, category, tags and valid_until to change.",
+    ),
     ("update_memory", {"id": "<atomic>", "key": "k"}, "key: An atomic memory has none."),
     ("update_memory", {"id": "<stated>", "tags": ["t"]}, "tags: A long-term memory has none."),
     ("update_memory", {"id": "seven", "content": "x"}, "id: Input should be a valid UUID"),

@@ -417,6 +417,7 @@ class LongTermMemory:
     mode: Mode
     superseded_by: str | None
     muted: bool
+    valid_until: datetime | None
     created_at: datetime
     updated_at: datetime
     last_accessed: datetime
@@ -455,6 +456,7 @@ class AtomicMemory:
     status: MemoryStatus
     superseded_by: str | None
     muted: bool
+    valid_until: datetime | None
     create_time: datetime
     updated_at: datetime
 

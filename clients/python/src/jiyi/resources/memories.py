@@ -68,6 +68,7 @@ class LongTermMemories(Resource[Transport]):
         value: Any,
         confidence: float | None = None,
         source: Source | None = None,
+        valid_until: Time | None = None,
         session_id: str | None = None,
         space: str | None = None,
     ) -> Request[LongTermMemory]:
@@ -78,6 +79,7 @@ class LongTermMemories(Resource[Transport]):
             "value": value,
             "confidence": unless_none(confidence),
             "source": unless_none(source),
+            "valid_until": unless_none(valid_until),
             "session_id": unless_none(session_id),
             "space": unless_none(space),
         }
@@ -145,10 +147,11 @@ class LongTermMemories(Resource[Transport]):
         value: Any,
         confidence: float | None = None,
         source: Source | None = None,
+        valid_until: Time | Unset | None = UNSET,
         muted: bool | None = None,
     ) -> Request[LongTermMemory]:
         """Write a memory as a whole. Raises `Conflict` if another active memory has the key."""
-        body = _memory(category, key, value, confidence, source, muted)
+        body = _memory(category, key, value, confidence, source, valid_until, muted)
         return put("/memory/long-term/{memory_id}", Into(LongTermMemory), body=body, memory_id=memory_id)
 
     @call
@@ -161,10 +164,11 @@ class LongTermMemories(Resource[Transport]):
         value: Any = UNSET,
         confidence: float | None = None,
         source: Source | None = None,
+        valid_until: Time | Unset | None = UNSET,
         muted: bool | None = None,
     ) -> Request[LongTermMemory]:
         """Change fields of a memory. Raises `Conflict` if another active memory has the key."""
-        body = _memory(unless_none(category), unless_none(key), value, confidence, source, muted)
+        body = _memory(unless_none(category), unless_none(key), value, confidence, source, valid_until, muted)
         return patch("/memory/long-term/{memory_id}", Into(LongTermMemory), body=body, memory_id=memory_id)
 
     @call
@@ -223,12 +227,17 @@ class AtomicMemories(Resource[Transport]):
         timestamp: Time | None = None,
         event_start: Time | None = None,
         event_end: Time | None = None,
+        valid_until: Time | None = None,
         session_id: str | None = None,
         space: str | None = None,
     ) -> Request[AtomicMemory]:
-        """Store a memory; `timestamp` is when it was said, `event_start` and `event_end` when it happened."""
+        """Store a memory; `timestamp` is when it was said, `event_start` and `event_end` when it happened.
+
+        `valid_until`: when it ceases to hold; it is not recalled after that (D3).
+        """
         body = {
             **_statement(content, tags, timestamp, unless_none(event_start), unless_none(event_end)),
+            "valid_until": unless_none(valid_until),
             "session_id": unless_none(session_id),
             "space": unless_none(space),
         }
@@ -305,10 +314,12 @@ class AtomicMemories(Resource[Transport]):
         timestamp: Time | None = None,
         event_start: Time | Unset | None = UNSET,
         event_end: Time | Unset | None = UNSET,
+        valid_until: Time | Unset | None = UNSET,
         muted: bool | None = None,
     ) -> Request[AtomicMemory]:
         """Write a memory as a whole."""
-        body = {**_statement(content, tags, timestamp, event_start, event_end), "muted": unless_none(muted)}
+        statement = _statement(content, tags, timestamp, event_start, event_end)
+        body = {**statement, "valid_until": valid_until, "muted": unless_none(muted)}
         return put("/memory/atomic/{atomic_id}", Into(AtomicMemory), body=body, atomic_id=atomic_id)
 
     @call
@@ -321,11 +332,12 @@ class AtomicMemories(Resource[Transport]):
         timestamp: Time | None = None,
         event_start: Time | Unset | None = UNSET,
         event_end: Time | Unset | None = UNSET,
+        valid_until: Time | Unset | None = UNSET,
         muted: bool | None = None,
     ) -> Request[AtomicMemory]:
         """Change fields of a memory."""
         statement = _statement(unless_none(content), tags, timestamp, event_start, event_end)
-        body = {**statement, "muted": unless_none(muted)}
+        body = {**statement, "valid_until": valid_until, "muted": unless_none(muted)}
         return patch("/memory/atomic/{atomic_id}", Into(AtomicMemory), body=body, atomic_id=atomic_id)
 
     @call
@@ -539,6 +551,7 @@ def _memory(
     value: Any,
     confidence: float | None,
     source: Source | None,
+    valid_until: Time | Unset | None,
     muted: bool | None,
 ) -> dict[str, Any]:
     return {
@@ -547,6 +560,7 @@ def _memory(
         "value": value,
         "confidence": unless_none(confidence),
         "source": unless_none(source),
+        "valid_until": valid_until,
         "muted": unless_none(muted),
     }
 
