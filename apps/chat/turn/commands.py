@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -40,6 +40,7 @@ from apps.memory.commands import (
     run_commands,
 )
 from apps.memory.judge.types import Said
+from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.profile.services import get_user_profile
 
 # Memories that a model may end for one message: more are for the person to choose from.
@@ -340,7 +341,7 @@ def _list_long_term(user: User) -> Iterator[str]:
     active = memory_kinds.LONG_TERM.active(user)
     shown = list(active[:LISTED])
     for category, title in _CATEGORIES.items():
-        lines = [_mark(say_memory(memory), muted=memory.muted) for memory in shown if memory.category == category]
+        lines = [_mark(say_memory(memory), memory) for memory in shown if memory.category == category]
         if lines:
             yield _write_group(str(title), lines)
     if len(shown) == LISTED:
@@ -352,7 +353,7 @@ def _list_atomic(user: User, settings: MemorySettings) -> Iterator[str]:
     shown = list(active[:LISTED])
     days = groupby(shown, key=lambda memory: memory.timestamp.astimezone(settings.zone).date())
     for at, (day, memories) in enumerate(days):
-        group = _write_list([_mark(memory.content, muted=memory.muted) for memory in memories])
+        group = _write_list([_mark(memory.content, memory) for memory in memories])
         yield "\n".join([*([f"**{_('From your conversations')}**\n"] if at == 0 else []), f"{day}\n", group])
     if len(shown) == LISTED:
         yield from _count_more(active.count() - LISTED, page="admin:memory_atomicmemory_changelist")
@@ -367,8 +368,10 @@ def _count_more(count: int, *, page: str) -> Iterator[str]:
         ) % {"count": count, "address": reverse(page)}
 
 
-def _mark(text: str, *, muted: bool) -> str:
-    return f"{text} {_('(muted)')}" if muted else text
+def _mark(text: str, memory: LongTermMemory | AtomicMemory) -> str:
+    is_over = memory.valid_until is not None and memory.valid_until <= timezone.now()
+    marks = [_("(muted)")] * memory.muted + [_("(over)")] * is_over
+    return " ".join([text, *marks])
 
 
 def _write_group(title: str, lines: Sequence[str]) -> str:
