@@ -93,7 +93,7 @@ def create_atomic_memory(
     respelled = spell_value(values["content"]) != spell_value(same.content)
     changes: dict[str, Any] = {"tags": list(dict.fromkeys([*same.tags, *values.get("tags", ())]))}
     changes |= {"content": values["content"]} if respelled else {}
-    # Said again by its owner, it holds again.
+    # Its owner says it again: it is valid again.
     changes["valid_until"] = extend_validity(same.valid_until, given=values.get("valid_until"), said_at=now)
     writer = Writer(user, now=now)
     with writer.change(ATOMIC, same, Change.Action.EDIT if respelled else Change.Action.REFRESH):

@@ -71,7 +71,7 @@ def test_an_entry_of_a_turn_has_it_too(alice: ApiClient, model: ScriptedModel) -
     assert (found.month, found.day) == (1, 1)
 
 
-def test_said_again_it_holds_again() -> None:
+def test_said_again_it_is_valid_again() -> None:
     user = UserFactory()
     over = datetime(2026, 11, 1, tzinfo=UTC)
     remember(user, valid_until=over)
