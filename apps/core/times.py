@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 # No zone is further from UTC than a day, and a time may be given in one and shown in another.
 _MARGIN = timedelta(days=2)
 
 MOMENT = timedelta(microseconds=1)
+UTC_ZONE = ZoneInfo("UTC")
 
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC) + _MARGIN, datetime.max.replace(tzinfo=UTC) - _MARGIN
 

@@ -17,6 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.spaces import held_by
 from apps.conversations.sessions import find_room
 from apps.core.text.fold import normalize_key, spell_value
+from apps.core.times import UTC_ZONE
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.judge.types import Said
 from apps.memory.keyed import (
@@ -36,7 +37,6 @@ from apps.memory.keyed import (
 from apps.memory.kinds import LONG_TERM
 from apps.memory.locking import lock_memories
 from apps.memory.models import Change, LongTermMemory, Source, Status
-from apps.memory.recall.query import UTC_ZONE
 from apps.memory.tombstones import clear_tombstones, find_tombstones, keep_learnable
 from apps.memory.validation import (
     Proposal,

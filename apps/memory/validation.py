@@ -178,7 +178,7 @@ def read_until(words: object, *, said: str, said_at: datetime, zone: ZoneInfo) -
 
 
 def extend_validity(held: datetime | None, *, given: datetime | None, said_at: datetime) -> datetime | None:
-    """Return until when a memory holds that was said again, with or without such a time: what was over is valid again."""
+    """Return until when a memory holds that was said again, with such a time or not: what was over is valid again."""
     return given or (held if held is not None and held > said_at else None)
 
 

@@ -15,6 +15,7 @@ from apps.core.llm.types import read_block
 from apps.core.text.fold import normalize_value, spell_value
 from apps.core.text.keywords import stem
 from apps.core.text.time_expressions import find_times
+from apps.core.times import UTC_ZONE
 from apps.offline.attributes import (
     CONFIDENCE,
     Fact,
@@ -27,7 +28,7 @@ from apps.offline.attributes import (
     read_remembered,
 )
 from apps.offline.language import fold_in_place, load_rules
-from apps.offline.prompt import ANY_DAY, UTC_ZONE, read_lines, read_object
+from apps.offline.prompt import ANY_DAY, read_lines, read_object
 from apps.offline.sentences import Sentence, list_sentences
 from apps.offline.statements import list_statements, read_stated
 

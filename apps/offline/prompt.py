@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from apps.core.llm.types import PromptMessage, read_block, split_turn_block
 from apps.core.text.clean import json_text
 from apps.core.text.time_expressions import find_time
+from apps.core.times import UTC_ZONE
 
 # To find words for a time where only the words are wanted.
-ANY_DAY, UTC_ZONE = datetime(2026, 1, 1, tzinfo=UTC), ZoneInfo("UTC")
+ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from apps.accounts.models import User
+from apps.core.times import UTC_ZONE
 from apps.memory.recall.columns import read_candidates, recall_atomic
 from apps.memory.recall.features import (
     FEATURES,
@@ -32,7 +33,7 @@ from apps.memory.recall.features import (
     look,
     standardize,
 )
-from apps.memory.recall.query import UTC_ZONE, AtomicQuery
+from apps.memory.recall.query import AtomicQuery
 from apps.memory.types import ScoredAtomicMemory
 from apps.memory.vectors.queries import QueryEmbedding
 

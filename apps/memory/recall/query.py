@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.search import bm25_terms
 from apps.core.text.time_expressions import find_times
+from apps.core.times import UTC_ZONE
 
 ENOUGH_KEYWORDS = 3  # A message with so many keywords says itself what it is about
 SHARE_PER_KEYWORD = 0.8  # with each keyword of its own, what was said before counts so much less
@@ -53,9 +54,6 @@ _VAGUE = frozenset(
 
 # In a dialogue, what was said one line earlier counts half as much: the person is asked for what they say now.
 LINE_DECAY = 0.5
-
-
-UTC_ZONE = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True)
