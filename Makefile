@@ -9,7 +9,7 @@ RESULTS := .test-output/spec
 RUN_TESTS = $(BIN)/python -m tests.support.groups --workers $(WORKERS)
 WORKERS ?= auto
 SOURCES := $(shell find apps clients deploy project tests templates static locale docs requirements manage.py pyproject.toml \
-             frontend/package-lock.json -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
+             frontend/package-lock.json -type f -not -name '*.pyc' -not -name '*.mo' -not -path '*/node_modules/*' 2>/dev/null)
 
 # Dozens of Python processes start in a test run: they compile every module once, and not each of them.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +25,7 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm audit check lint types schema spec lock browser \
-        pictures
+        pictures typescript
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -94,6 +94,10 @@ spec: $(VENV)/.installed-dev ## print which tests prove which requirement
 	@rm -f $(RESULTS)/long-*.json
 	@$(MAKE) --no-print-directory test-long
 
+typescript: schema $(NPM_INSTALLED) ## build the TypeScript client (clients/typescript) from the API's schema
+	$(NPM) ci --prefix clients/typescript --no-audit --no-fund --loglevel=error
+	$(NPM) run build --prefix clients/typescript
+
 pictures: $(VENV)/.installed-dev browser ## take the pictures of the documentation again (docs/screenshots)
 	$(BIN)/python -m pytest -m e2e tests/e2e/panel/pictures/take.py
 
@@ -110,7 +114,7 @@ lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OP
 	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
 	  $(LOCK) --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
 	done
-	for folder in frontend $(addprefix tests/clients/,js librechat claude_code mcp_conformance openapi_typescript); do \
+	for folder in frontend clients/typescript $(addprefix tests/clients/,js librechat claude_code codex mcp_conformance); do \
 	  $(NPM) install --package-lock-only --prefix $$folder || exit; \
 	done
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -57,24 +56,17 @@ from apps.conversations.serializers import MessageChangeRequest, MessageSerializ
 from apps.conversations.sessions import find_offset, get_message, get_message_by_key, list_messages, set_collected
 from apps.conversations.types import RecordedMessage
 from apps.core.db import in_database
-from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
-from apps.core.fields import read_body, refuse_forbidden
+from apps.core.errors import Conflict, ModelUnavailable, TooLarge
+from apps.core.fields import read_body, read_idempotency_key
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_size, read_uuid, run_in_thread_if_large
-from apps.core.operations import EVENTS, NOT_BLANK, Answer, Problem, describe, event, query
+from apps.core.operations import EVENTS, IDEMPOTENCY_KEY, Answer, Problem, describe, event, query
 from apps.core.pagination import Pagination
 from apps.core.responses import stream_events
 
 operation = partial(describe, tag="Conversations")
 OUTCOME_POLL_SECONDS = 0.1
-MAX_KEY_CHARS = 255
 MESSAGE = {"message_id": MessageSerializer.example["id"]}
 
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "pattern": NOT_BLANK, "maxLength": MAX_KEY_CHARS},
-    OpenApiParameter.HEADER,
-    description="Repeating a key in this session returns the first result; nothing is stored twice.",
-)
 TURN_ANSWERS = {
     201: Answer(TurnSerializer, "The turn, once the reply is complete."),
     200: Answer(
@@ -150,7 +142,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
         finds the complete reply in the session later.
         """
         body = await _read_apart(MessageRequest, request)
-        key = _read_idempotency_key(request)
+        key = read_idempotency_key(request)
         session, user = read_uuid(session_id), get_user(request)
         try:
             return await _run_turn(
@@ -209,7 +201,7 @@ class TurnsView(generics.ListAPIView[Turn]):
             user=get_user(request),
             session_id=read_uuid(session_id),
             messages=[RecordedMessage(**message) for message in body["messages"]],
-            idempotency_key=_read_idempotency_key(request),
+            idempotency_key=read_idempotency_key(request),
             now=timezone.now(),
         )
         return Response({"stored": stored}, status=status.HTTP_202_ACCEPTED)
@@ -374,16 +366,6 @@ class CandidateView(APIView):
 async def _read_apart(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, Any]:
     """As `read_body`, not in the event loop where there is much to be read."""
     return await run_in_thread_if_large(partial(read_body, serializer, request), size=read_size(request))
-
-
-def _read_idempotency_key(request: Request) -> str | None:
-    key = request.headers.get("Idempotency-Key")
-    if key is None:
-        return None
-    if not key.strip() or len(key) > MAX_KEY_CHARS:
-        raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters.")
-    refuse_forbidden(key)
-    return key
 
 
 async def _answer_again(

@@ -36,9 +36,9 @@ from apps.conversations.sessions import create_session, delete_session, get_sess
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.fields import KnownFieldsSerializer, read_body, refuse_forbidden
+from apps.core.fields import KnownFieldsSerializer, read_body, read_idempotency_key, refuse_forbidden
 from apps.core.http import read_uuid
-from apps.core.operations import NOT_BLANK, Answer, Problem, describe, query
+from apps.core.operations import IDEMPOTENCY_KEY, NOT_BLANK, Answer, Problem, describe, query
 from apps.core.pagination import read_int
 from apps.core.times import TimeRange
 from apps.memory.api.lists import SINCE, UNTIL, TimeFilter, read_time
@@ -173,16 +173,27 @@ class SessionsView(generics.ListCreateAPIView[Session]):
         """List sessions. The session that was active last comes first. Filters narrow the list."""
         return self.list(request)
 
-    @operation("create_session", scope=Scope.WRITE, body=SessionSerializer, status=201, problems=[NO_SPACE])
+    @operation(
+        "create_session",
+        scope=Scope.WRITE,
+        parameters=[IDEMPOTENCY_KEY],
+        body=SessionSerializer,
+        status=201,
+        problems=[NO_SPACE],
+    )
     def post(self, request: Request) -> Response:
-        """Start a session. A `temporary` session reads and writes no memory, and is deleted after it has been idle."""
+        """Start a session.
+
+        A `temporary` session reads and writes no memory, and is deleted after it has been idle. A client that has
+        names for its conversations sends them as `Idempotency-Key`, and finds the session of each again.
+        """
         return self.create(request)
 
     def perform_create(self, serializer: BaseSerializer[Session]) -> None:
         _check_model(serializer.validated_data.get("model", ""))
         given = dict(serializer.validated_data)
         user = enter_space(get_user(self.request), given.pop("space_id", None))
-        serializer.instance = create_session(user=user, **given)
+        serializer.instance = create_session(user=user, name=read_idempotency_key(self.request), **given)
 
 
 class SessionView(APIView):

@@ -15,7 +15,6 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import MD5
 
 from apps.accounts.models import User
-from apps.accounts.services.people import keep_account
 from apps.accounts.spaces import changed_from, changed_sql, sight_parameters
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
@@ -138,13 +137,6 @@ def _find_begun_session(user: User, given: ClientHistory, *, now: datetime) -> u
         if branch.asked == reply.reply_to_id:
             return reply.session_id
     return None
-
-
-def ensure_session(*, user: User, session_id: uuid.UUID, temporary: bool = False) -> None:
-    """Make the session with this ID, unless it is there: for clients that name their conversations themselves."""
-    keep_account(user)
-    defaults = {"temporary": temporary, "space_id": user.sight.space}
-    Session.objects.get_or_create(id=session_id, user=user, defaults=defaults)
 
 
 @transaction.atomic(savepoint=False)

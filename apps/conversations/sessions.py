@@ -30,11 +30,26 @@ from apps.core.text.sentences import cut_client_blocks
 _READ_FOR_TITLE = 2_000
 
 
-def create_session(*, user: User, title: str = "", temporary: bool = False, model: str = "") -> Session:
-    """Start a conversation with a new unique ID and an empty window (C2), in the space that the person looks from."""
-    return Session.objects.create(
-        user=user, title=title, temporary=temporary, model=model, space_id=user.sight.space, via=get_program()
-    )
+# The namespace of the IDs of sessions that clients name.
+_NAMED = uuid.UUID("6f1d5a0e-5c1b-4a55-9a3e-0d0f6a1f6b2c")
+
+
+def create_session(
+    *, user: User, title: str = "", temporary: bool = False, model: str = "", name: str | None = None
+) -> Session:
+    """Start a conversation with a new unique ID and an empty window (C2), in the space that the person looks from.
+
+    `name`: what a client calls it. The session that it has started under this name in this space is returned again.
+    """
+    values = {"title": title, "temporary": temporary, "model": model, "space_id": user.sight.space}
+    values["via"] = get_program()
+    if name is None:
+        return Session.objects.create(user=user, **values)
+    # A chat that its client moves to another space goes on in a session there.
+    place = f" {user.sight.space}" if user.sight.space else ""
+    session_id = uuid.uuid5(_NAMED, f"{user.pk}{place} {name}")
+    keep_account(user)
+    return Session.objects.get_or_create(id=session_id, user=user, defaults=values)[0]
 
 
 def lock_session(*, user: User, session_id: uuid.UUID) -> Session:

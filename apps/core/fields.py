@@ -82,6 +82,21 @@ def refuse_forbidden(value: Any) -> None:
         raise InvalidInput(f"Text must not contain {found}.")
 
 
+# Characters of an Idempotency-Key.
+MAX_KEY_CHARS = 255
+
+
+def read_idempotency_key(request: Request) -> str | None:
+    """Return the key of a request, None without one. Raises `InvalidInput` for one that is empty or too long."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not key.strip() or len(key) > MAX_KEY_CHARS:
+        raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters.")
+    refuse_forbidden(key)
+    return key
+
+
 class KnownFieldsSerializer(serializers.Serializer[Any]):
     """Reject unknown fields, because the value of a mistyped field would be lost."""
 

@@ -20,12 +20,20 @@ from typing import Any, TypeVar
 from drf_spectacular.utils import OpenApiParameter
 
 from apps.core.errors import JiyiError
+from apps.core.fields import MAX_KEY_CHARS
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
 # Some of what Python takes for white space is none in JavaScript.
 NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "pattern": NOT_BLANK, "maxLength": MAX_KEY_CHARS},
+    OpenApiParameter.HEADER,
+    description="Repeating a key (of messages, in the same session) returns the first result; nothing is stored twice.",
+)
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,9 @@ def install_python(name: str, *, lock: Path | None = None) -> Environment:
     return Environment(folder, interpreter)
 
 
-def install_node(name: str) -> Environment:
-    """The environment of ``<name>/package-lock.json``, with a Node of its own if the lock has one."""
-    source = HERE / name
+def install_node(name: str, *, source: Path | None = None) -> Environment:
+    """The environment of ``<name>/package-lock.json``, or of `source`'s; with a Node of its own if the lock has one."""
+    source = source or HERE / name
     folder = _place(name, source / "package-lock.json")
     if not (folder / _STAMP).exists():
         _start_over(folder)

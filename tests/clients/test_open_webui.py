@@ -1,4 +1,4 @@
-"""Open WebUI's own server, unmodified, with forwarded users: two of them, new chats and old ones, titles on."""
+"""Open WebUI's own server, unmodified: two of its users, forwarded, or remembered by our filter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.conftest import PROGRAMS, REPLY, respond
-from tests.clients.environments import Environment
+from tests.clients.environments import PROJECT, Environment
 from tests.clients.stack import Stack
 from tests.support.processes import wait_until
 from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, reply_with
@@ -96,6 +96,42 @@ def test_two_users_with_titles_on(
     assert "cello" not in prompts["anna"]
     assert "cello" in prompts["ben"]
     assert "shrimp" not in prompts["ben"]
+
+
+@pytest.mark.spec("C9", "A4", "P2")
+def test_the_filter_recalls_and_records(python_environment: Install, stack: Stack, model: ScriptedModel) -> None:
+    """Open WebUI talks to a model of its own; memory comes by the filter, with a space for each folder."""
+    model.default = answer_open_webui
+    service = stack.make_account("open-webui-filter", "--service")
+    content = (PROJECT / "clients" / "openwebui" / "jiyi_filter.py").read_text()
+    valves = {"url": stack.url, "token": service.token, "space_per_folder": True}
+    said = [
+        ("anna", ["I live in York.", "Where is that?"]),
+        ("ben", ["Where do I live?"]),
+        ("anna", ["Where do I live?"]),
+    ]
+    own_model = {"base_url": model.base_url, "token": "test", "headers": {}, "settings": {}}
+    given = own_model | {"filter": {"content": content, "valves": valves}, "folder": "Travels", "said": said}
+    found: dict[str, Any] = python_environment("open-webui").run(PROGRAMS / "open_webui.py", given)
+
+    anna, ben = (service.as_person(found[name]["id"]) for name in ("anna", "ben"))
+    assert all(
+        chat["error"] is None and REPLY in chat["reply"] for person in found.values() for chat in person["chats"]
+    )
+    # The turns, in their own words, and nothing of titles; in the space of the folder.
+    assert anna.list_messages() == [
+        *[("user", "I live in York."), ("assistant", REPLY), ("user", "Where is that?"), ("assistant", REPLY)],
+        *[("user", "Where do I live?"), ("assistant", REPLY)],
+    ]
+    assert ben.list_messages() == [("user", "Where do I live?"), ("assistant", REPLY)]
+    (space,) = anna.get("/memory/spaces")["results"]
+    assert space["name"] == "Travels"
+    assert {session["space"] for session in anna.get("/chat/sessions")["results"]} == {space["id"]}
+    # What was said in another chat is recalled, for the person who said it.
+    asked = [str(request.messages[-1]["content"]) for request in model.chat_requests]
+    prompts = [text for text in asked if text.endswith("\n\nWhere do I live?")]
+    assert len(prompts) == 1
+    assert "I live in York." in prompts[0]
 
 
 def find_prompt(model: ScriptedModel, message: str) -> str:

@@ -18,6 +18,7 @@ from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except(
     "test_each_session_has_its_own_id_and_starts_empty",
+    "test_a_key_finds_the_session_that_was_started_with_it",
     "test_sessions_are_listed_by_last_activity_and_paged",
     "test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered",
     "test_a_temporary_session_is_deleted_after_idling",
@@ -40,6 +41,20 @@ def test_each_session_has_its_own_id_and_starts_empty(alice: ApiClient):
     }  # fmt: skip
     empty = alice.get(f"/chat/sessions/{made[0].json()['id']}/messages").json()
     assert empty == {"count": 0, "next": None, "previous": None, "results": []}
+
+
+@pytest.mark.spec("C2")
+def test_a_key_finds_the_session_that_was_started_with_it(alice: ApiClient, bob: ApiClient):
+    def start(person: ApiClient, key: str, **body: str):
+        return person.post("/chat/sessions", json=body, headers={"Idempotency-Key": key})
+
+    first = start(alice, "chat 1", title="t").json()
+    assert start(alice, "chat 1", title="other").json() == first
+    others = [start(alice, "chat 2"), start(bob, "chat 1"), alice.post("/chat/sessions", json={})]
+    assert len({first["id"], *(other.json()["id"] for other in others)}) == 4
+    assert start(alice, "k" * 256).status_code == 400
+    alice.delete(f"/chat/sessions/{first['id']}").raise_for_status()
+    assert start(alice, "chat 1").json()["title"] == ""
 
 
 def test_sessions_are_listed_by_last_activity_and_paged(alice: ApiClient, bob: ApiClient):

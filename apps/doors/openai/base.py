@@ -20,8 +20,7 @@ from apps.accounts.spaces import find_space, list_spaces
 from apps.chat.selectors import list_models as list_choices
 from apps.chat.turn.run import TurnRun
 from apps.chat.turn.types import Failed, Started, TurnEvent
-from apps.conversations.histories import ensure_session
-from apps.conversations.sessions import get_session
+from apps.conversations.sessions import create_session, get_session
 from apps.core import http
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, ModelUnavailable, NotFound
@@ -255,8 +254,6 @@ CHAT_HEADER = "X-OpenWebUI-Chat-Id"
 # How the IDs of Open WebUI's temporary chats begin.
 _TEMPORARY_CHAT = "local:"
 
-_CHATS = uuid.UUID("6f1d5a0e-5c1b-4a55-9a3e-0d0f6a1f6b2c")
-
 
 def sends_whole_chat(headers: Mapping[str, str]) -> bool:
     """Whether the messages of the request are the whole conversation, so that none before the last means its start."""
@@ -274,11 +271,7 @@ def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID |
     chat = headers.get(CHAT_HEADER, "").strip()
     if not chat:
         return None
-    # A chat that is moved into a folder there goes on in a session of that space, with all that was said before.
-    place = f" {user.sight.space}" if user.sight.space else ""
-    session_id = uuid.uuid5(_CHATS, f"{user.pk}{place} {chat}")
-    ensure_session(user=user, session_id=session_id, temporary=chat.startswith(_TEMPORARY_CHAT))
-    return session_id
+    return create_session(user=user, name=chat, temporary=chat.startswith(_TEMPORARY_CHAT)).id
 
 
 # Models

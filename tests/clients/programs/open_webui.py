@@ -1,7 +1,7 @@
 """Open WebUI's own server with two of its users, each of whom chats as its page does. Prints what they then see.
 
 It gives the server a folder of its own, no network but loopback, and one connection: the product, with the headers
-that the documentation recommends.
+that the documentation recommends; or, with `filter`, a model's server as its connection, and our filter for all chats.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ class Browser:
     def __init__(self, url: str, token: str = "") -> None:
         self.url = url
         self.token = token
+        self.folder: str | None = None
 
     def call(self, path: str, body: Any = None) -> Any:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
@@ -114,7 +115,7 @@ class Browser:
             "session_id": "browser",
             "user_message": {**message, "timestamp": int(time.time()), "models": [self.model]},
             "background_tasks": TASKS if chat is None else {"follow_up_generation": True},
-            **({"chat_id": chat["id"]} if chat else {}),
+            **({"chat_id": chat["id"]} if chat else {"folder_id": self.folder}),
         }
         started = self.call("/api/chat/completions", body)
         chat_id = started["chat_id"]
@@ -144,6 +145,17 @@ class Browser:
         return models[0]
 
 
+def install_filter(admin: Browser, content: str, valves: dict[str, Any]) -> None:
+    """Do what an administrator does with a Function: create it, set its valves, switch it on for all models."""
+    name = "jiyi_memory"
+    admin.call(
+        "/api/v1/functions/create", {"id": name, "name": "Jiyi", "content": content, "meta": {"description": ""}}
+    )
+    admin.call(f"/api/v1/functions/id/{name}/valves/update", valves)
+    for switch in ("toggle", "toggle/global"):
+        admin.call(f"/api/v1/functions/id/{name}/{switch}", {})
+
+
 with tempfile.TemporaryDirectory() as folder, run_server(Path(folder)) as url:
     admin = Browser(url)
     password = uuid.uuid4().hex
@@ -152,6 +164,10 @@ with tempfile.TemporaryDirectory() as folder, run_server(Path(folder)) as url:
     ben = {"name": "Ben", "email": "ben@example.org", "password": password, "role": "user"}
     second = admin.call("/api/v1/auths/add", ben)
     people = {"anna": (admin, first["id"]), "ben": (Browser(url, second["token"]), second["id"])}
+    if given.get("filter"):
+        install_filter(admin, **given["filter"])
+        for browser, _user_id in people.values():
+            browser.folder = browser.call("/api/v1/folders/", {"name": given["folder"]})["id"]
     found: dict[str, Any] = {name: {"id": user_id, "chats": []} for name, (_browser, user_id) in people.items()}
     for name, texts in given["said"]:
         browser = people[name][0]
