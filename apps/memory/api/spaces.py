@@ -179,7 +179,11 @@ class SpaceView(APIView):
                 {"type": "string", "enum": [MOVE, ERASE]},
                 required=True,
             ),
-            query("to", "Where to move it: the ID of another space, or `none` for everywhere.", {"type": "string"}),
+            query(
+                "to",
+                "Where to move it: the ID of another space, or `none` for everywhere.",
+                {"type": "string", "minLength": 1},
+            ),
             query("confirm", "The name of the space, to confirm that its memories are erased.", {"type": "string"}),
         ],
         answers=DeletedSpaceSerializer,
