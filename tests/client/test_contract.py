@@ -35,7 +35,7 @@ LEFT_OUT = {
 }
 # Fields that the method itself chooses: there is one method for each value.
 NOT_SENT = {
-    "imports.create": {"dry_run"},
+    "imports.create": {"dry_run", "text"},  # a text is sent as a file of the format "text"
     "sessions.rename": {"pinned", "archived", "model", "space"},
     "sessions.send": {"stream"},
     "messages.retry": {"stream"},
