@@ -91,7 +91,7 @@ def _make_conversations(prompts: Sequence[_Prompt]) -> Iterator[Item]:
     for prompt in sorted(prompts, key=lambda prompt: prompt.said_at or _BEGINNING):
         if not prompt.link:
             said_at = prompt.said_at or _BEGINNING
-            if not group or said_at - last > _PAUSE:
+            if not group or not prompt.said_at or said_at - last > _PAUSE:
                 group = name_source(said_at, prompt.text)
             last = said_at
         groups.setdefault(prompt.link or group, []).append(prompt)
@@ -110,7 +110,7 @@ def _make_conversations(prompts: Sequence[_Prompt]) -> Iterator[Item]:
 
 _BREAK = re.compile(r"<(?:br|/?(?:blockquote|div|h\d|ol|p|pre|table|tr|ul))\b[^<>]*>")
 _TAG = re.compile(r"<[^<>]*>")
-_TIME = re.compile(r"<br\s*/?>\s*(?P<time>[^<>]{8,40}?\d\d?:\d\d:\d\d[^<>]{0,20})<br\s*/?>")
+_TIME = re.compile(r"<br\s*/?>\s*(?P<time>[^<>]{8,40}?\d\d?:\d\d:\d\d[^<>]{0,20})(?=<br\s*/?>)")
 _ENGLISH = re.compile(
     r"(?P<month>[A-Z][a-z]{2})[a-z]* (?P<day>\d\d?), (?P<year>\d{4}), (?P<hour>\d\d?)(?P<rest>:\d\d:\d\d)"
     r"(?: (?P<half>[AP]M))?(?: (?:GMT|UTC)?(?P<zone>[A-Z]{3}|[+-]\d\d:?\d\d)?)?"
@@ -130,13 +130,14 @@ def _read_record(found: Mapping[str, Any]) -> Mapping[str, Any]:
         return found
     header = cell.partition('title">')[2].partition("<")[0]
     # The title, a line with the time, and what was answered.
-    title, time, answer = cell.partition('body-1">')[2].partition('<div class="content-cell')[0], "", ""
-    for line in _TIME.finditer(title):
-        if time := _read_english_time(unescape(line["time"])):
-            title, answer = title[: line.start()], title[line.end() :]
-            break
+    body = cell.partition('body-1">')[2].partition('<div class="content-cell')[0]
+    times = {line: _read_english_time(unescape(line["time"])) for line in _TIME.finditer(body)}
+    if not times:
+        return {}
+    line = next((line for line, time in times.items() if time), next(iter(times)))
+    title, answer = body[: line.start()], body[line.end() :]
     items = [{"html": answer}]
-    return {"header": header, "title": _read_html(title), "time": time, "safeHtmlItem": items, "details": cell}
+    return {"header": header, "title": _read_html(title), "time": times[line], "safeHtmlItem": items, "details": cell}
 
 
 def _read_english_time(text: str) -> str:

@@ -46,13 +46,27 @@ def test_a_newer_export_continues_the_conversation() -> None:
     assert older[1].messages == newer[1].messages[:2]
 
 
-@pytest.mark.parametrize("time", ["Mar 32, 2026, 9:00:00 AM UTC", "2026年3月2日 09:00:00", "yesterday"])
-def test_a_time_that_cannot_be_read_costs_no_words(time: str) -> None:
-    page = "<html>" + gemini_cell("Prompted&nbsp;Hello<br>there", time, "<p>Yes</p>")
-    (found,) = read(page.encode())
+@pytest.mark.parametrize("time", ["Mar 32, 2026, 9:00:00 AM UTC", "2026年3月2日 09:00:00 CST"])
+def test_without_a_time_that_can_be_read_each_prompt_stands_alone(time: str) -> None:
+    page = "<html>" + gemini_cell("Prompted&nbsp;Hello<br>there", time, "<p>Yes</p>") + gemini_cell("你好", time, "好")
+    items = read(page.encode())
+    assert [
+        (message.role, message.content, message.said_at)
+        for item in items
+        if isinstance(item, PastConversation)
+        for message in item.messages
+    ] == [
+        ("user", "你好", None), ("assistant", "好", None), ("user", "Hello\nthere", None), ("assistant", "Yes", None),
+    ]  # fmt: skip
+    assert len(items) == 2
+
+
+def test_a_prompt_may_hold_a_time_and_a_record_without_one_is_left_out() -> None:
+    cells = gemini_cell("Prompted&nbsp;Wake me<br>at 07:00:00<br>please", "Mar 2, 2026, 9:00:00 AM UTC", "")
+    found, left_out = read(("<html>" + cells + gemini_cell("Prompted&nbsp;Hi", "yesterday", "Yes")).encode())
     assert isinstance(found, PastConversation)
-    assert found.messages[0].content.startswith("Hello\nthere")
-    assert found.messages[0].said_at is None
+    assert [message.content for message in found.messages] == ["Wake me\nat 07:00:00\nplease"]
+    assert left_out == Omission(LeftOut.UNSUPPORTED, label="My Activity", count=1)
 
 
 @pytest.mark.parametrize(
