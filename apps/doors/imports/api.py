@@ -287,7 +287,7 @@ class ImportsView(generics.ListAPIView[PastImport]):
         """
         body = read_body(PastImportRequest, request)
         user = enter_space(get_user(request), body.get("space"))
-        upload = body.get("file") or ContentFile(body["text"], name="")
+        upload = body["file"] if "file" in body else ContentFile(body["text"].encode(), name="")
         services.check_size(upload.size)
         named = body.get("format") if "file" in body else Pasted.name
         file: IO[bytes] = upload.file
@@ -297,7 +297,8 @@ class ImportsView(generics.ListAPIView[PastImport]):
                 with services.hold_preview(user):
                     preview = preview_file(file, named=named)
                 return Response(ImportPreviewSerializer(describe_preview(preview)).data)
-            created = services.create_import(user=user, file=file, name=upload.name, named=named, now=timezone.now())
+            name = upload.name or ""
+            created = services.create_import(user=user, file=file, name=name, named=named, now=timezone.now())
         except UnreadableFile as error:
             raise ImportRefused(str(error)) from error
         return Response(PastImportSerializer(created).data, status=status.HTTP_202_ACCEPTED)

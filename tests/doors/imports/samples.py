@@ -260,7 +260,7 @@ ZEP_SESSIONS = [
 
 def open_webui(name: str, parent: str | None, role: str, second: int, content: str, **more: Any) -> dict[str, Any]:
     """A message of Open WebUI's."""
-    message = {"id": name, "parentId": parent, "childrenIds": [], "role": role, "content": content}
+    message: dict[str, Any] = {"id": name, "parentId": parent, "childrenIds": [], "role": role, "content": content}
     return message | {"timestamp": 1767225600 + second} | more
 
 

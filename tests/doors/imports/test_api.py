@@ -91,7 +91,7 @@ def test_a_text_is_previewed_and_imported_line_by_line(alice: ApiClient) -> None
     "fields",
     [
         {},
-        {"text": (None, " \n")},
+        {"text": (None, "")},
         {"text": (None, "a" * 200_001)},
         {"text": (None, "Likes tea."), "file": ("a.json", b"[]")},
     ],

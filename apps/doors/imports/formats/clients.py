@@ -309,7 +309,8 @@ def _read_tavern_time(value: Any) -> Any:
     text = str(value or "").strip()
     try:
         if found := _HUMANIZED.match(text):
-            return datetime(*map(int, found.groups()), tzinfo=UTC).isoformat()  # type: ignore[arg-type]
+            year, month, day, hour, minute, second = map(int, found.groups())
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC).isoformat()
         return datetime.strptime(text, "%B %d, %Y %I:%M%p").replace(tzinfo=UTC).isoformat()
     except ValueError:
         return read_number(text)
