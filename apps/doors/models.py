@@ -116,7 +116,7 @@ class PastImport(models.Model):
         on_delete=models.CASCADE,
         related_name="+",
     )
-    format = models.CharField(_("format"), max_length=10)  # a `Format`; no choices, so that one more needs no migration
+    format = models.CharField(_("format"), max_length=20)  # a `Format`; no choices, so that one more needs no migration
     file_name = models.CharField(_("file name"), max_length=200, blank=True, default="")
     size = models.BigIntegerField(_("size"))
     digest = models.BinaryField(max_length=32, editable=False)

@@ -54,6 +54,7 @@ _REASONS = (
     gettext_noop("There is no space of this name."),
     gettext_noop("Another space already has this name."),
     gettext_noop("Name another space."),
+    gettext_noop("Too many imports are under way. Wait until one is done, or cancel it."),
     gettext_noop("The last superuser cannot be deactivated or deleted."),
 )
 

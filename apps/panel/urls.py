@@ -21,6 +21,7 @@ from apps.panel.model_servers import (
     TryModelPage,
 )
 from apps.panel.pages import PanelPage
+from apps.panel.pasted import PastePage
 from apps.panel.playground import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage
@@ -49,6 +50,7 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("transfer/download/", DownloadPage, "transfer_download"),
     ("transfer/preview/", PreviewPage, "transfer_preview"),
     ("transfer/confirm/", ConfirmPage, "transfer_confirm"),
+    ("transfer/paste/", PastePage, "paste"),
     ("embeddings/", EmbeddingsPage, "embeddings"),
     ("cost/", CostPage, "cost"),
     ("cost/plan/", CostPlanPage, "cost_plan"),

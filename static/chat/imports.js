@@ -98,6 +98,7 @@ export class ImportDialog {
         gettext("You first see what the file contains. Nothing is imported until you confirm."),
       ),
       el("div", { class: "drop-zone" }, icon("upload"), el("p", {}, gettext("Drop a file here")), choose),
+      el("a", { class: "import-paste", href: this.dialog.dataset.paste }, gettext("Paste what another assistant remembers")),
       el("div", {}, el("h3", {}, gettext("What can be imported")), formats),
       earlier,
     ]);

@@ -45,14 +45,17 @@ const PROBLEMS = {
   "This is only the list of files of a Claude export. Download the archives that it names, and import those.": gettext(
     "This is only the list of files of a Claude export. Download the archives that it names, and import those.",
   ),
-  "This is Gemini activity from Google Takeout, which cannot be read yet. Convert it to JSON lines instead.": gettext(
-    "This is Gemini activity from Google Takeout, which cannot be read yet. Convert it to JSON lines instead.",
+  "This is an export of Character.AI, which cannot be read yet. Convert it to JSON lines instead.": gettext(
+    "This is an export of Character.AI, which cannot be read yet. Convert it to JSON lines instead.",
   ),
-  "This is an export of chats from Open WebUI, which cannot be read yet. Convert it to JSON lines instead.": gettext(
-    "This is an export of chats from Open WebUI, which cannot be read yet. Convert it to JSON lines instead.",
+  "This is a backup of NextChat, which cannot be read yet. Convert it to JSON lines instead.": gettext(
+    "This is a backup of NextChat, which cannot be read yet. Convert it to JSON lines instead.",
   ),
-  "This is a chat of SillyTavern, which cannot be read yet. Convert it to JSON lines instead.": gettext(
-    "This is a chat of SillyTavern, which cannot be read yet. Convert it to JSON lines instead.",
+  "This is a backup of Cherry Studio, which cannot be read yet. Convert it to JSON lines instead.": gettext(
+    "This is a backup of Cherry Studio, which cannot be read yet. Convert it to JSON lines instead.",
+  ),
+  "This is an export of Microsoft Copilot, which cannot be read yet. Convert it to JSON lines instead.": gettext(
+    "This is an export of Microsoft Copilot, which cannot be read yet. Convert it to JSON lines instead.",
   ),
 };
 const TOO_LARGE = /^The file is larger than (\d+) MiB\.$/;

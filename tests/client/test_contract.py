@@ -35,7 +35,9 @@ LEFT_OUT = {
 }
 # Fields that the method itself chooses: there is one method for each value.
 NOT_SENT = {
-    "imports.create": {"dry_run"},
+    # A text is sent as a file of the format "text".
+    "imports.preview": {"text"},
+    "imports.create": {"dry_run", "text"},
     "sessions.rename": {"pinned", "archived", "model", "space"},
     "sessions.send": {"stream"},
     "messages.retry": {"stream"},

@@ -26,9 +26,11 @@ from apps.core.text.keywords import explain_keywords, extract_keywords, find_top
 from apps.core.text.search import bm25_terms, cut_excerpt, index_terms, list_spellings, parse_question, parse_search
 from apps.core.text.sentences import cut_at_sentence, cut_client_blocks, split_sentences
 from apps.core.text.time_expressions import find_times
+from apps.doors.imports.formats.gemini import Gemini
+from apps.doors.imports.formats.pasted import split_memories
 from apps.doors.imports.formats.stores import read_block as read_letta_block
-from apps.doors.imports.formats.uploads import UnreadableFile, read_nodes
-from apps.doors.imports.formats.values import split_statements
+from apps.doors.imports.formats.uploads import UnreadableFile, Upload, read_nodes
+from apps.doors.imports.formats.values import cut_elements, split_statements
 from apps.memory.commands import split_statement
 from apps.memory.recall.long_term import concerns_preference
 from apps.memory.recall.query import find_earlier, split_lines
@@ -56,6 +58,13 @@ def _decode(text: str) -> None:
 def _import(text: str) -> None:
     with suppress(UnreadableFile):
         list(read_nodes(io.StringIO(text)))
+
+
+def _import_page(text: str) -> None:
+    cell = f'<div class="outer-cell"><p class="title">Gemini<br></p><div class="body-1">{text}<br>{text}</div>'
+    record = json.dumps({"header": "Gemini", "time": "", "title": text, "safeHtmlItem": [{"html": text}]})
+    for page in (cell, record):
+        list(Gemini().read(Upload(io.BytesIO(page.encode("utf-8", "replace")))))
 
 
 def _answer_long_memory(text: str) -> None:
@@ -93,6 +102,9 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "what clients add": cut_client_blocks,
     "blocks of a file": lambda text: list(read_letta_block({"label": "human", "value": text})),
     "statements of a file": lambda text: list(split_statements(text)),
+    "statements of a pasted text": split_memories,
+    "marked parts of a file": lambda text: cut_elements(text, "a", "b"),
+    "pages of a file": _import_page,
     "JSON of a file": lambda text: (_import(text), _import("[" + text)),
     "offline reply": lambda text: answer_turn(Prompt(message=text)),
     "offline reply from a long memory": _answer_long_memory,

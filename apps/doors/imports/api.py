@@ -6,6 +6,7 @@ from functools import partial
 from typing import IO, Any
 
 import django_filters  # type: ignore[import-untyped]
+from django.core.files.base import ContentFile
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
@@ -26,6 +27,7 @@ from apps.core.operations import Answer, Problem, describe
 from apps.doors.imports import services
 from apps.doors.imports.formats import registry
 from apps.doors.imports.formats.base import LeftOut
+from apps.doors.imports.formats.pasted import MAX_CHARACTERS, Pasted
 from apps.doors.imports.formats.uploads import UnreadableFile
 from apps.doors.imports.previews import Preview, preview_file
 from apps.doors.imports.services import can_be_undone, get_import, list_imports, list_items
@@ -44,12 +46,20 @@ class ImportItemFilter(django_filters.FilterSet):
 
 
 class PastImportRequest(KnownFieldsSerializer):
-    """A file from elsewhere."""
+    """A file from elsewhere, or a text."""
 
     example = {"file": "@chatgpt-export.zip"}
 
     file = serializers.FileField(
-        allow_empty_file=True, help_text="An export as the service gave it, packed or not; at most 200 MiB by default."
+        required=False,
+        allow_empty_file=True,
+        help_text="An export as the service gave it, packed or not; at most 200 MiB by default.",
+    )
+    text = serializers.CharField(
+        required=False,
+        trim_whitespace=False,
+        max_length=MAX_CHARACTERS,
+        help_text="Instead of a file: what an assistant prints when it is asked for its memories, one on each line.",
     )
     format = serializers.ChoiceField(
         choices=FORMATS, required=False, help_text="If absent, it is detected by the content of the file."
@@ -60,6 +70,11 @@ class PastImportRequest(KnownFieldsSerializer):
     space = serializers.UUIDField(
         required=False, help_text="ID of the space that it goes to. If absent, it is everywhere."
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("file" in attrs) == ("text" in attrs):
+            raise serializers.ValidationError({"file": "Send either a file or a text."})
+        return attrs
 
 
 class ImportAmountsSerializer(serializers.Serializer[Any]):
@@ -266,16 +281,15 @@ class ImportsView(generics.ListAPIView[PastImport]):
     def post(self, request: Request) -> Response:
         """Import conversations and memories from elsewhere.
 
-        An export of ChatGPT, Claude, DeepSeek, mem0, Letta or Zep, a file of JSON lines, or an export of
-        everything from Jiyi. Conversations become sessions, and what was said in them is learned in the
-        background. Memories become memories. Importing a file again imports only what is new. With `dry_run`,
-        nothing is written.
+        An export of one of the formats, a file of JSON lines, an export of everything from Jiyi, or a `text` with a
+        memory on each line. Conversations become sessions, and what was said in them is learned in the background.
+        Memories become memories. Importing a file again imports only what is new. With `dry_run`, nothing is written.
         """
         body = read_body(PastImportRequest, request)
         user = enter_space(get_user(request), body.get("space"))
-        upload = body["file"]
+        upload = body["file"] if "file" in body else ContentFile(body["text"].encode(), name="")
         services.check_size(upload.size)
-        named = body.get("format")
+        named = body.get("format") if "file" in body else Pasted.name
         file: IO[bytes] = upload.file
         try:
             if body["dry_run"]:
@@ -283,7 +297,8 @@ class ImportsView(generics.ListAPIView[PastImport]):
                 with services.hold_preview(user):
                     preview = preview_file(file, named=named)
                 return Response(ImportPreviewSerializer(describe_preview(preview)).data)
-            created = services.create_import(user=user, file=file, name=upload.name, named=named, now=timezone.now())
+            name = upload.name or ""
+            created = services.create_import(user=user, file=file, name=name, named=named, now=timezone.now())
         except UnreadableFile as error:
             raise ImportRefused(str(error)) from error
         return Response(PastImportSerializer(created).data, status=status.HTTP_202_ACCEPTED)

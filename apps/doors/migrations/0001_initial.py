@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             name='PastImport',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('format', models.CharField(max_length=10, verbose_name='format')),
+                ('format', models.CharField(max_length=20, verbose_name='format')),
                 ('file_name', models.CharField(blank=True, default='', max_length=200, verbose_name='file name')),
                 ('size', models.BigIntegerField(verbose_name='size')),
                 ('digest', models.BinaryField(max_length=32)),

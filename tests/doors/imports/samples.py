@@ -257,6 +257,217 @@ ZEP_SESSIONS = [
     }
 ]  # fmt: skip
 
+
+def open_webui(name: str, parent: str | None, role: str, second: int, content: str, **more: Any) -> dict[str, Any]:
+    """A message of Open WebUI's."""
+    message: dict[str, Any] = {"id": name, "parentId": parent, "childrenIds": [], "role": role, "content": content}
+    return message | {"timestamp": 1767225600 + second} | more
+
+
+OPEN_WEBUI_CHAT: dict[str, Any] = {
+    "id": "0a1b0000-0000-4000-8000-000000000001",
+    "user_id": "u1",
+    "title": "🥖 Bakery",
+    "chat": {
+        "title": "🥖 Bakery",
+        "models": ["llama3"],
+        "history": {
+            "messages": {
+                message["id"]: message
+                for message in (
+                    open_webui("w1", None, "user", 0, "我开了一家面包店。", files=[{"type": "image", "url": "data:"}]),
+                    open_webui("w2", "w1", "assistant", 1, "The version that was shown."),
+                    open_webui(
+                        "w3", "w1", "assistant", 2,
+                        '<details type="reasoning" done="true" duration="3">\n> Hm\n</details>\nAnother version.',
+                    ),
+                    open_webui(
+                        "w4", "w2", "user", 3, "It opens at six.",
+                    ),
+                )
+            },
+            "currentId": "w4",
+        },
+        "messages": [],
+    },
+    "updated_at": 1767225700,
+    "created_at": 1767225600,
+    "archived": False,
+}  # fmt: skip
+OPEN_WEBUI_MEMORIES = [
+    {"id": "o1", "user_id": "u1", "content": "用户对花生过敏", "updated_at": 1767225600, "created_at": 1767225600},
+    {"id": "o2", "user_id": "u1", "content": "Plays the oboe.", "updated_at": 1767312000, "created_at": 1767225600},
+]
+
+
+def librechat(name: str, parent: str, second: int, text: str, *, user: bool, **more: Any) -> dict[str, Any]:
+    """A message of LibreChat's."""
+    return {
+        "messageId": name,
+        "conversationId": "4c1b0000-0000-4000-8000-000000000001",
+        "parentMessageId": parent,
+        "sender": "User" if user else "GPT-4o",
+        "text": text,
+        "isCreatedByUser": user,
+        "error": False,
+        "createdAt": f"2026-02-03T10:00:0{second}.000Z",
+    } | more
+
+
+_LIBRECHAT_MESSAGES = [
+    librechat("l1", "00000000-0000-0000-0000-000000000000", 1, "我在学大提琴。", user=True, files=[{"file_id": "f"}]),
+    librechat("l2", "l1", 2, "An older answer.", user=False),
+    librechat(
+        "l3", "l1", 3, "", user=False,
+        content=[{"type": "think", "think": "Hm."}, {"type": "text", "text": "很好！"}, {"type": "tool_call"}],
+    ),
+]  # fmt: skip
+LIBRECHAT_CONVERSATION: dict[str, Any] = {
+    "conversationId": "4c1b0000-0000-4000-8000-000000000001",
+    "endpoint": "openAI",
+    "title": "大提琴",
+    "exportAt": "10:30:00 GMT+0800 (China Standard Time)",
+    "branches": True,
+    "recursive": False,
+    "messages": _LIBRECHAT_MESSAGES,
+}
+_LIBRECHAT_TREE = LIBRECHAT_CONVERSATION | {
+    "recursive": True,
+    "messages": [_LIBRECHAT_MESSAGES[0] | {"children": [one | {"children": []} for one in _LIBRECHAT_MESSAGES[1:]]}],
+}
+
+
+def lobe(name: str, parent: str | None, role: str, second: int, content: str, **more: Any) -> dict[str, Any]:
+    """A message of LobeHub's."""
+    time = f"2026-03-01T08:00:0{second}.000Z"
+    message = {"id": name, "role": role, "content": content, "parentId": parent, "createdAt": time, "updatedAt": time}
+    return message | {"topicId": "tpc_1", "sessionId": None, "threadId": None, "reasoning": None, "tools": None} | more
+
+
+LOBE_BACKUP: dict[str, Any] = {
+    "data": {
+        "userSettings": [{"id": "x", "general": {}}],
+        "messages": [
+            lobe("b2", "b1", "assistant", 2, "回答一"),
+            lobe("b1", None, "user", 1, "杭州有什么好吃的？我不吃辣。", metadata={"activeBranchIndex": 0}),
+            lobe("b3", "b1", "assistant", 3, "回答二", reasoning={"content": "Hm."}),
+            lobe("b4", "b2", "tool", 4, "[]"),
+            lobe("b5", None, "user", 5, "I live in Hangzhou."),
+            lobe("b6", None, "user", 6, "Hello.", topicId=None, sessionId="ssn_1"),
+        ],
+        "sessions": [{"id": "ssn_1", "title": None, "slug": "inbox"}],
+        "topics": [{"id": "tpc_1", "title": "杭州美食", "sessionId": None}],
+    },
+    "mode": "pglite",
+    "schemaHash": "89e9",
+}
+_LOBE_TOPIC = {
+    "exportedAt": "2026-03-02T08:00:00.000Z",
+    "messages": LOBE_BACKUP["data"]["messages"][:3],
+    "title": "杭州美食",
+    "version": "2.0",
+}
+_LOBE_OLD = {"exportType": "all", "state": LOBE_BACKUP["data"], "version": 7}
+
+
+def tavern(said: str, time: Any, *, user: bool = False, **more: Any) -> dict[str, Any]:
+    """A line of a chat of SillyTavern."""
+    return {
+        "name": "Tom" if user else "Vex",
+        "is_user": user,
+        "is_system": False,
+        "send_date": time,
+        "mes": said,
+    } | more
+
+
+SILLY_TAVERN_CHAT = [
+    {"user_name": "Tom", "character_name": "Vex", "create_date": "2026-1-12@10h03m22s", "chat_metadata": {}},
+    tavern(
+        "Welcome, traveller.", "January 12, 2026 10:03am", swipes=["Welcome, traveller.", "Who is there?"], swipe_id=0
+    ),
+    tavern("我叫汤姆，我怕黑。", "January 12, 2026 10:04pm", user=True),
+    tavern("Night falls.", 1768255500000, extra={"type": "narrator"}),
+    tavern("Hidden from the model.", "2026-01-12T22:06:00.000Z", user=True, is_system=True),
+    tavern("A candle, then.", "2026-1-12 @22h 07m 10s 123ms", extra={"reasoning": "Hm."}),
+]
+
+
+def gemini(title: str, time: str, answer: str = "", **more: Any) -> dict[str, Any]:
+    """A record of Google's activity."""
+    record = {"header": "Gemini Apps", "title": title, "time": time, "products": ["Gemini Apps"]}
+    return record | ({"safeHtmlItem": [{"html": answer}]} if answer else {}) | more
+
+
+GEMINI_ACTIVITY = [  # the newest first, as Google writes it
+    gemini("Prompted Thanks", "2026-03-03T09:00:00.000Z", details=[{"url": "https://gemini.google.com/app/9d0b"}]),
+    gemini("Used Gemini Apps", "2026-03-02T12:00:00.000Z"),
+    gemini(
+        "Prompted And tea?", "2026-03-02T09:20:00.000Z", "<p>Green &amp; black.</p><ul><li>one</li><li>two</li></ul>"
+    ),
+    gemini("Prompted 我喜欢喝咖啡", "2026-03-02T09:15:00.000Z", "<p>好的。</p>", attachedFiles=["a.png"]),
+    gemini("送信したメッセージ: Hi", "2026-03-01T09:00:00.000Z", "<p>Hello</p>", header="Gemini アプリ", products=[]),
+    gemini("Searched for tea", "2026-03-01T08:00:00.000Z", header="Search", products=["Search"]),
+]
+
+
+def gemini_cell(said: str, time: str, answer: str, product: str = "Gemini Apps") -> str:
+    """The same on a page."""
+    kind = "content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1"
+    return (
+        '<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
+        f'<div class="header-cell"><p class="mdl-typography--title">{product}<br></p></div>'
+        f'<div class="{kind}">{said}<br>{time}<br>{answer}</div><div class="{kind} mdl-typography--text-right"></div>'
+        '<div class="content-cell mdl-typography--caption"><b>Products:</b><br>Gemini Apps<br></div></div></div>'
+    )
+
+
+GEMINI_PAGE = (
+    "<html><head><title>My Activity</title></head><body><div>"
+    + gemini_cell("Prompted\xa0And tea?<br>Attached 1 file.<br>- a", "Mar 2, 2026, 9:20:00\u202fAM UTC", "<p>Yes</p>")
+    + gemini_cell("Prompted&nbsp;我喜欢喝咖啡", "Mar 2, 2026, 5:15:00 PM GMT+08:00", "<p>好的。</p>")
+    + gemini_cell("Watched a film", "Mar 1, 2026, 9:00:00 AM UTC", "", "YouTube")
+    + "</div></body></html>"
+).encode()  # fmt: skip
+
+
+def grok(name: str, parent: str | None, sender: str, second: int, message: str, **more: Any) -> dict[str, Any]:
+    """A response of Grok's."""
+    time = {"$date": {"$numberLong": str(1767225600000 + 1000 * second)}}
+    return {
+        "response": {
+            "_id": name,
+            "parent_response_id": parent,
+            "sender": sender,
+            "message": message,
+            "create_time": time,
+        }
+        | more
+    }
+
+
+GROK_EXPORT: dict[str, Any] = {
+    "conversations": [
+        {
+            "conversation": {
+                "id": "97c20000-0000-4000-8000-000000000001",
+                "title": "跑步",
+                "create_time": "2026-01-01T00:00:00.000000Z",
+                "temporary": False,
+                "leaf_response_id": "gone",
+            },
+            "responses": [
+                grok("g1", None, "human", 0, "我每天早上跑五公里。", file_attachments=["f"]),
+                grok("g2", "g1", "ASSISTANT", 1, "An older answer."),
+                grok(
+                    "g3", "g1", "grok-4", 2, 'Great.<grok:render type="x">c</grok:render> Where?', thinking_trace="Hm."
+                ),
+            ],
+        }
+    ],
+    "projects": [{"id": "p"}],
+}
+
 _CATS = {"session": "a", "title": "Cats", "create_time": "2024-01-01T10:00:00Z"}
 PLAIN_LINES = [
     {"role": "user", "content": "I have two cats.", **_CATS},
@@ -322,6 +533,30 @@ FILES: dict[str, tuple[str, bytes]] = {
     "Claude single conversation": ("claude", as_json(CLAUDE_CONVERSATION)),
     "Claude memories archive": ("claude", make_zip({"memories/acc0.json": as_json(CLAUDE_MEMORIES[0])})),
     "DeepSeek conversations.json": ("deepseek", as_json([DEEPSEEK_CONVERSATION])),
+    "Gemini activity": ("gemini", as_json(GEMINI_ACTIVITY)),
+    "Gemini page": ("gemini", GEMINI_PAGE),
+    "Gemini archive": (
+        "gemini",
+        make_zip(
+            {"Takeout/archive_browser.html": b"<html>", "Takeout/My Activity/Gemini Apps/MyActivity.html": GEMINI_PAGE}
+        ),
+    ),
+    "Grok backend": ("grok", as_json(GROK_EXPORT)),
+    "Grok archive": (
+        "grok",
+        make_zip({"ttl/prod-mc-billing.json": as_json({"a": [1]}), "ttl/prod-grok-backend.json": as_json(GROK_EXPORT)}),
+    ),
+    "Open WebUI chats": ("openwebui", as_json([OPEN_WEBUI_CHAT])),
+    "Open WebUI chat": ("openwebui", as_json(OPEN_WEBUI_CHAT)),
+    "Open WebUI old chat": ("openwebui", as_json([OPEN_WEBUI_CHAT["chat"]])),
+    "Open WebUI memories": ("openwebui", as_json(OPEN_WEBUI_MEMORIES)),
+    "LibreChat conversation": ("librechat", as_json(LIBRECHAT_CONVERSATION)),
+    "LibreChat tree": ("librechat", as_json(_LIBRECHAT_TREE)),
+    "LobeHub backup": ("lobehub", as_json(LOBE_BACKUP)),
+    "LobeHub topic": ("lobehub", as_json(_LOBE_TOPIC)),
+    "LobeChat backup of 2024": ("lobehub", as_json(_LOBE_OLD)),
+    "SillyTavern chat": ("sillytavern", as_lines(SILLY_TAVERN_CHAT)),
+    "SillyTavern archive": ("sillytavern", make_zip({"Vex/a.jsonl": as_lines(SILLY_TAVERN_CHAT)})),
     "mem0 get_all": ("mem0", as_json(MEM0_RESULTS)),
     "mem0 list": ("mem0", as_json(MEM0_RESULTS["results"])),
     "mem0 lines": ("mem0", as_lines(MEM0_RESULTS["results"][:2])),

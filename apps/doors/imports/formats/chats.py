@@ -1,9 +1,10 @@
-"""Exports of chat services: ChatGPT, Claude and DeepSeek."""
+"""Exports of chat services: ChatGPT, Claude, DeepSeek and Grok."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +13,13 @@ from apps.doors.imports.formats.base import gettext_noop as _
 from apps.doors.imports.formats.uploads import Upload, read_nodes, read_objects
 from apps.doors.imports.formats.values import (
     Draft,
+    Turn,
     as_list,
     as_object,
+    cut_elements,
+    follow_turns,
     name_source,
+    read_number,
     read_parts,
     read_tags,
     read_text,
@@ -366,3 +371,63 @@ def _read_deepseek_message(name: str, node: Mapping[str, Any], draft: Draft) -> 
         said_at=read_time(message.get("inserted_at")),
         attachments=len(as_list(message.get("files"))),
     )
+
+
+# Grok
+
+
+class Grok(Format):
+    """`prod-grok-backend.json`: conversations, each with its messages, which may branch."""
+
+    name = "grok"
+    label = "Grok"
+    description = _("Grok export (the archive, or prod-grok-backend.json)")
+
+    def score(self, clue: Clue) -> float:
+        return 0.95 if clue.has("conversation", "responses") else 0.0
+
+    def read(self, upload: Upload) -> Iterator[Item]:
+        """Yield the conversations, then how much else is in the file."""
+        others: Counter[str] = Counter()
+        for member in upload.members:
+            if not member.name.startswith("prod-mc-"):
+                with upload.open_text(member) as text:
+                    for node in read_nodes(text):
+                        if node.is_element and node.path in ((), ("conversations",)):
+                            yield read_grok_conversation(node.value)
+                        elif node.is_element:
+                            others[node.path[0]] += 1
+        for name, count in others.items():
+            yield Omission(LeftOut.UNSUPPORTED, label=name, count=count)
+
+
+def read_grok_conversation(value: Any) -> Item:
+    """Return a conversation, or why it is none. The branch with the newest message counts, as the file rarely says."""
+    about = as_object(as_object(value).get("conversation"))
+    title = read_title(about.get("title"))
+    if not isinstance(as_object(value).get("responses"), list):
+        return Omission(LeftOut.MALFORMED, label=title, detail="This is not a conversation from Grok.")
+    turns = list(_list_grok_turns(as_object(response).get("response") for response in value["responses"]))
+    return follow_turns(turns, about.get("leaf_response_id")).finish(
+        title=title,
+        source_id=about.get("id"),
+        started=about.get("create_time"),
+        learns=not about.get("temporary"),
+    )
+
+
+def _list_grok_turns(messages: Iterable[Any]) -> Iterator[Turn]:
+    for message in map(as_object, messages):
+        time = message.get("create_time")  # ISO 8601, or MongoDB's form
+        number = as_object(as_object(time).get("$date")).get("$numberLong")
+        text, _sources = cut_elements(read_text(message.get("message")), "<grok:render", "</grok:render>")
+        files = [*as_list(message.get("file_attachments")), *as_list(message.get("generated_image_urls"))]
+        left_out = {LeftOut.THINKING: int(bool(message.get("thinking_trace"))), LeftOut.ATTACHMENT: len(files)}
+        yield Turn(
+            source_id=str(message.get("_id") or ""),
+            parent=message.get("parent_response_id"),
+            role="user" if message.get("sender") == "human" else "assistant",  # which may be named after its model
+            text=text,
+            said_at=read_time(read_number(number) or time),
+            left_out=left_out,
+        )

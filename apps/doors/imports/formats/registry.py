@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.doors.imports.formats.base import Clue, Format
-from apps.doors.imports.formats.chats import ChatGPT, Claude, DeepSeek
+from apps.doors.imports.formats.chats import ChatGPT, Claude, DeepSeek, Grok
+from apps.doors.imports.formats.clients import LibreChat, LobeHub, OpenWebUI, SillyTavern
+from apps.doors.imports.formats.gemini import Gemini
 from apps.doors.imports.formats.own import Jiyi, Plain
+from apps.doors.imports.formats.pasted import Pasted
 from apps.doors.imports.formats.stores import Letta, Mem0, Zep
-from apps.doors.imports.formats.uploads import Readable, UnknownFormat, UnreadableFile, Upload, read_nodes
+from apps.doors.imports.formats.uploads import Readable, Rejoined, UnknownFormat, UnreadableFile, Upload, read_nodes
 from apps.doors.imports.formats.values import as_object
 
-# By name, in the order in which people see them.
-FORMATS: dict[str, Format] = {
-    each.name: each for each in (ChatGPT(), Claude(), DeepSeek(), Mem0(), Letta(), Zep(), Plain(), Jiyi())
-}
+# By name, in the order in which people see them. Where two are as sure, the first counts.
+_CHATS = (ChatGPT(), Claude(), Gemini(), Grok(), DeepSeek(), OpenWebUI(), LibreChat(), LobeHub(), SillyTavern())
+FORMATS: dict[str, Format] = {each.name: each for each in (*_CHATS, Mem0(), Letta(), Zep(), Pasted(), Plain(), Jiyi())}
 
 # Values of a document that are looked at; what tells the formats apart comes early.
 _LOOKED_AT = 1_000
@@ -24,16 +26,15 @@ _LOOKED_AT = 1_000
 _UNSURE = 0.5
 
 _AS_LINES = "which cannot be read yet. Convert it to JSON lines instead."
-_SILLY_TAVERN = f"This is a chat of SillyTavern, {_AS_LINES}"
 # What people bring that cannot be read: names that stand together in an object, and what to do instead.
 _NOT_READ: dict[frozenset[str], str] = {
     frozenset({"export_id", "data_files"}): "This is only the list of files of a Claude export. Download the archives "
     "that it names, and import those.",
-    frozenset({"header", "title", "time", "products"}): f"This is Gemini activity from Google Takeout, {_AS_LINES}",
-    frozenset({"user_id", "title", "chat"}): f"This is an export of chats from Open WebUI, {_AS_LINES}",
-    frozenset({"user_name", "character_name"}): _SILLY_TAVERN,
-    frozenset({"is_user", "mes"}): _SILLY_TAVERN,
+    frozenset({"info", "histories"}): f"This is an export of Character.AI, {_AS_LINES}",
+    frozenset({"chat-next-web-store"}): f"This is a backup of NextChat, {_AS_LINES}",
+    frozenset({"localStorage", "indexedDB"}): f"This is a backup of Cherry Studio, {_AS_LINES}",
 }
+_COPILOT = "Conversation,Time,Author,Message"
 
 
 def get_format(name: str) -> Format:
@@ -51,7 +52,7 @@ def detect_format(upload: Upload) -> Format:
     reason: UnreadableFile | None = None
     best: Format | None = None
     best_score = 0.0
-    for member in upload.members:
+    for member in (*upload.members, *upload.pages):
         try:
             with upload.open_text(member) as text:
                 score, found = _detect_in_document(text)
@@ -70,7 +71,10 @@ def detect_format(upload: Upload) -> Format:
 def _detect_in_document(text: Readable) -> tuple[float, Format | None]:
     """Return the first format that recognizes something in a document, and how sure it is."""
     top: dict[str, Any] = {}
-    for number, node in enumerate(read_nodes(text)):
+    head = text.read(len(_COPILOT))
+    if head == _COPILOT:
+        raise UnknownFormat(f"This is an export of Microsoft Copilot, {_AS_LINES}")
+    for number, node in enumerate(read_nodes(Rejoined(head, text))):
         found = as_object(node.value) if node.is_element else {}
         if not node.path:
             _refuse_unread(found)

@@ -29,11 +29,15 @@ UNPACKED_ANYWAY = 16 * 1024**2  # whatever the ratio: small files of one repeate
 READ_AT_ONCE = 256 * 1024
 LOOKED_THROUGH = 64 * 1024**2  # how far a file that is ASCII so far is searched for its encoding
 MAX_ELEMENT_CHARACTERS = 64 * 1024**2  # a conversation with pasted files reaches a few million
+MAX_CELL_CHARACTERS = 8 * 1024**2
 MAX_DEPTH = 500
 MAX_BLANKS = 1_000_000
 
 # A top-level object under this name is read one name deeper: our own export has its tables there.
 NESTED = "data"
+
+# What a record of a page of Google's activity begins with; its HTML is an object of this one name.
+CELL = '<div class="outer-cell'
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK"
 _BROKEN = (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError, NotImplementedError, RuntimeError, OSError)
@@ -73,6 +77,12 @@ class Upload:
             return [Member("")]
         found = [Member(_base_name(info.filename), info) for info in self._archive.infolist() if _is_text(info)]
         return sorted(found, key=lambda member: (member.name, member.info.filename if member.info else ""))
+
+    @property
+    def pages(self) -> list[Member]:
+        """Return the HTML pages about Gemini in an archive of Google's."""
+        infos = self._archive.infolist() if self._archive else []
+        return [Member(_base_name(info.filename), info) for info in infos if _is_page(info)]
 
     @contextmanager
     def open_text(self, member: Member) -> Iterator[IO[str]]:
@@ -154,6 +164,10 @@ def _is_text(info: zipfile.ZipInfo) -> bool:
     return not info.is_dir() and not hidden and name.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz", ".af"))
 
 
+def _is_page(info: zipfile.ZipInfo) -> bool:
+    return "gemini" in info.filename.lower() and info.filename.lower().endswith(".html")
+
+
 # JSON
 
 
@@ -179,10 +193,13 @@ def read_nodes(text: Readable) -> Iterator[Node]:
 
     The arrays are at the top (``[…]``), under a name (``{"results": […]}``), or under a name in `NESTED`. The lines of
     a file of JSON lines are elements, too; a line that is not JSON is a `ValueError`. Raises `UnreadableFile` where the
-    file is not JSON, or an element is too large or nested too deeply; what came before is good.
+    file is not JSON, or an element is too large or nested too deeply; what came before is good. The records of a page
+    of Google's activity are elements, too.
     """
     head = text.read(READ_AT_ONCE)
-    rest = _Rejoined(head, text)
+    rest = Rejoined(head, text)
+    if head.lstrip().startswith("<"):
+        return (Node((), {CELL: cell}, True) for cell in _read_cells(rest))
     first, *others = head.lstrip(" \t\r\n").split("\n")
     if first.startswith("{") and any(line.strip() for line in others) and not isinstance(_parse(first), ValueError):
         return (Node((), value, True) for value in _read_lines(rest))
@@ -207,6 +224,18 @@ def collect(found: dict[str, Any], node: Node) -> None:
         found.setdefault(node.path[0], []).append(node.value)
     else:
         found[node.path[0]] = node.value
+
+
+def _read_cells(text: Readable) -> Iterator[str]:
+    before, held = True, ""
+    while portion := text.read(READ_AT_ONCE):
+        *cells, held = (held + portion).split(CELL)
+        if len(held) > MAX_CELL_CHARACTERS:
+            raise UnreadableFile("The file has an element that is too large.")
+        yield from cells[before:]
+        before = before and not cells
+    if not before:
+        yield held
 
 
 def _read_lines(text: Readable) -> Iterator[Any]:
@@ -340,7 +369,7 @@ def _explain(error: str) -> str:
     return "The file is not valid JSON."
 
 
-class _Rejoined:
+class Rejoined:
     """A text of which the beginning was read already."""
 
     def __init__(self, head: str, rest: Readable) -> None:
@@ -348,7 +377,7 @@ class _Rejoined:
 
     def read(self, size: int, /) -> str:
         taken, self._head = self._head[:size], self._head[size:]
-        return taken or self._rest.read(size)
+        return taken + self._rest.read(size - len(taken)) if len(taken) < size else taken
 
     def readline(self, size: int, /) -> str:
         end = self._head.find("\n") + 1

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,8 +25,9 @@ MAX_TITLE_CHARACTERS = 200
 MAX_TAG_CHARACTERS = 50
 
 _MILLISECONDS_FROM = 1e11
-_HEADING = re.compile(r"^(?:#{1,6}\s+(?P<hashes>\S.*)|\*\*(?P<stars>[^*]+)\*\*:?)$")
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_LATEST = datetime.max.replace(tzinfo=UTC)
+HEADING = re.compile(r"^(?:#{1,6}\s+(?P<hashes>\S.*)|\*\*(?P<stars>[^*]+)\*\*:?)$")
+BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
 
 def read_time(value: Any) -> datetime | None:
@@ -44,6 +46,11 @@ def read_time(value: Any) -> datetime | None:
         return time if exists_everywhere(time) else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def read_number(value: Any) -> Any:
+    """Return the number of milliseconds that a text of digits is; anything else as it is."""
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 16 else value
 
 
 def read_text(value: Any) -> str:
@@ -149,6 +156,40 @@ class Draft:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message of a conversation that may branch.
+
+    `parent`: the ID of the message that it follows, None for one that begins the conversation; one that is not there
+    means the message before it. `left_out`: what of it is left out, such as calls of tools.
+    """
+
+    source_id: str
+    parent: Any
+    role: Any
+    text: str
+    said_at: datetime | None = None
+    left_out: Mapping[LeftOut, int] = field(default_factory=dict)
+
+
+def follow_turns(turns: Sequence[Turn], leaf: Any = None) -> Draft:
+    """Return what was said on the way to `leaf`, or to the newest message; the others are counted as other branches."""
+    if all(turn.said_at for turn in turns):
+        turns = sorted(turns, key=lambda turn: turn.said_at or _LATEST)
+    by_id = {turn.source_id or f"#{number}": turn for number, turn in enumerate(turns)}
+    parents = {name: turn.parent for name, turn in by_id.items()}
+    if not any(isinstance(parent, str) and parent in by_id for parent in parents.values()):
+        parents = dict.fromkeys(by_id, "")  # they do not say what they follow
+    draft = Draft()
+    path = trace_branch(parents, leaf if isinstance(leaf, str) and leaf in by_id else next(reversed(by_id), None))
+    draft.left_out[LeftOut.OTHER_BRANCH] = len(by_id) - len(path)
+    for turn in map(by_id.__getitem__, path):
+        draft.left_out.update(turn.left_out)
+        if turn.text or not any(turn.left_out.values()):
+            draft.say(turn.role, turn.text, source_id=turn.source_id, said_at=turn.said_at)
+    return draft
+
+
 def read_parts(content: Any) -> tuple[str, int]:
     """Return the text of a message's content, a text or a list of parts, and how many parts of it are no text."""
     if isinstance(content, dict):
@@ -161,6 +202,17 @@ def read_parts(content: Any) -> tuple[str, int]:
         else:
             others += part is not None
     return "\n\n".join(filter(None, texts)), others
+
+
+def cut_elements(text: str, opening: str, closing: str) -> tuple[str, list[str]]:
+    """Return a text without what stands between such marks, and what stood there. Linear in its length."""
+    *pieces, rest = text.split(closing)
+    kept, cut = [], []
+    for piece in pieces:
+        before, opened, inside = piece.partition(opening)
+        kept.append(before if opened else piece + closing)
+        cut += [inside] if opened else []
+    return read_text("".join([*kept, rest])), cut
 
 
 def trace_branch(parents: Mapping[str, Any], leaf: str | None) -> list[str]:
@@ -187,28 +239,29 @@ def split_statements(text: str) -> Iterator[tuple[str, str]]:
     """
     heading = ""
     for block in _split_blocks(text):
-        if found := _HEADING.match(block):
+        if found := HEADING.match(block):
             hashes = found["hashes"] or ""
             heading = (hashes.rstrip("# \t") or hashes or found["stars"]).strip().strip(":")
             continue
-        for statement in _fit(block):
+        for statement in fit_statement(block):
             yield statement, heading
 
 
 def _split_blocks(text: str) -> Iterator[str]:
     paragraph: list[str] = []
     for line in [*read_text(text).split("\n"), ""]:
-        stands_alone = bool(_BULLET.match(line) or _HEADING.match(line.strip()))
+        stands_alone = bool(BULLET.match(line) or HEADING.match(line.strip()))
         if paragraph and (stands_alone or not line.strip()):
             yield " ".join(paragraph)
             paragraph = []
-        if stands_alone and _HEADING.match(line.strip()):
+        if stands_alone and HEADING.match(line.strip()):
             yield line.strip()
         elif line.strip():
-            paragraph.append(_BULLET.sub("", line).strip())
+            paragraph.append(BULLET.sub("", line).strip())
 
 
-def _fit(statement: str) -> Iterator[str]:
+def fit_statement(statement: str) -> Iterator[str]:
+    """Yield a statement; a long one as several, of whole sentences."""
     held = ""
     for sentence in split_sentences(statement):
         for start in range(0, len(sentence), MAX_STATEMENT_CHARACTERS):

@@ -45,7 +45,10 @@ ChangeAction = Literal[
 ]
 SpaceKind = Literal["project", "assistant", "character"]
 LearnsTo = Literal["space", "everywhere"]
-ImportFormat = Literal["chatgpt", "claude", "deepseek", "mem0", "letta", "zep", "plain", "jiyi"]
+ImportFormat = Literal[
+    "chatgpt", "claude", "gemini", "grok", "deepseek", "openwebui", "librechat", "lobehub", "sillytavern",
+    "mem0", "letta", "zep", "text", "plain", "jiyi",
+]  # fmt: skip
 ImportState = Literal["queued", "reading", "running", "done", "cancelled", "failed", "undoing", "undone"]
 ImportItemKind = Literal["conversation", "memory", "other"]
 ImportItemState = Literal["waiting", "imported", "skipped", "failed"]

@@ -1,4 +1,4 @@
-"""ChatGPT, Claude and DeepSeek: the path that the person saw last, what is remembered, and nothing they did not see."""
+"""ChatGPT, Claude, DeepSeek and Grok: the path that was seen last, what is remembered, and nothing that was hidden."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from apps.doors.imports.formats.chats import (
     read_chatgpt_conversation,
     read_claude_conversation,
     read_deepseek_conversation,
+    read_grok_conversation,
 )
 from tests.doors.imports.samples import (
     CHATGPT_ARCHIVE,
@@ -20,6 +21,7 @@ from tests.doors.imports.samples import (
     CLAUDE_ARCHIVE,
     CLAUDE_CONVERSATION,
     DEEPSEEK_CONVERSATION,
+    GROK_EXPORT,
     as_json,
     detect,
     make_zip,
@@ -321,7 +323,38 @@ def test_searches_and_files_are_counted(deepseek: dict[str, Any]) -> None:
     assert (found.left_out[LeftOut.TOOL], found.left_out[LeftOut.ATTACHMENT], len(found.messages)) == (1, 1, 3)
 
 
-# What is broken or lost, in all three
+# Grok
+
+
+def test_the_branch_with_the_newest_message_is_the_conversation() -> None:
+    found, left_out = read(as_json(GROK_EXPORT))
+    assert isinstance(found, PastConversation)
+    assert (found.source_id, found.title, found.learns) == ("97c20000-0000-4000-8000-000000000001", "跑步", True)
+    assert texts(found) == [("user", "我每天早上跑五公里。"), ("assistant", "Great. Where?")]
+    assert [message.said_at for message in found.messages] == [
+        datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC) for second in (0, 2)
+    ]
+    assert found.left_out == {LeftOut.ATTACHMENT: 1, LeftOut.THINKING: 1, LeftOut.OTHER_BRANCH: 1}
+    assert left_out == Omission(LeftOut.UNSUPPORTED, label="projects")
+
+
+@pytest.mark.parametrize("value", [None, 5, {}, {"conversation": {"title": "t"}, "responses": 5}])
+def test_what_is_no_conversation_of_grok_is_said_to_be_none(value: Any) -> None:
+    found = read_grok_conversation(value)
+    assert isinstance(found, Omission)
+    assert found.reason is LeftOut.MALFORMED
+
+
+def test_a_temporary_chat_of_grok_is_for_reading_only() -> None:
+    (value,) = copy.deepcopy(GROK_EXPORT["conversations"])
+    value["conversation"] |= {"temporary": True, "leaf_response_id": "g2"}
+    value["responses"] += [None, {"response": {"_id": ["x"], "create_time": {"$date": {"$numberLong": "9" * 5_000}}}}]
+    found = read_grok_conversation(value)
+    assert isinstance(found, PastConversation)
+    assert (found.learns, [message.source_id for message in found.messages]) == (False, ["g1", "g2"])
+
+
+# What is broken or lost, in the first three
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from apps.doors.imports.formats.base import ExportedRow, PastConversation, PastMemory
 from apps.doors.imports.formats.uploads import UnknownFormat, UnreadableFile
-from tests.doors.imports.samples import FILES, as_json, as_lines, detect, make_zip, read
+from tests.doors.imports.samples import FILES, as_json, detect, make_zip, read
 
 
 @pytest.mark.parametrize(("expected", "data"), FILES.values(), ids=FILES)
@@ -55,10 +55,7 @@ MANIFEST = {
     "created_at": "2026-09-10T21:25:17Z",
     "data_files": [{"filename": "conversations-000.zip"}],
 }
-GEMINI = {"header": "Gemini Apps", "title": "Said Hi", "time": "2026-03-02T09:15:00Z", "products": ["Gemini Apps"]}
-OPEN_WEBUI = {"id": "o", "user_id": "u", "title": "Bakery", "chat": {"history": {"messages": {}}}, "created_at": 1}
-SILLY_HEAD = {"user_name": "Tom", "character_name": "Vex", "create_date": "2026-1-12@10h03m22s512ms"}
-SILLY_LINE = {"name": "Tom", "is_user": True, "is_system": False, "send_date": "January 12, 2026 10:04am", "mes": "Hi."}
+COPILOT = b'\xef\xbb\xbfConversation,Time,Author,Message\r\n"Git",2026-07-26T23:20:56,AI,"Hi"\r\n'
 
 
 @pytest.mark.parametrize(
@@ -66,14 +63,10 @@ SILLY_LINE = {"name": "Tom", "is_user": True, "is_system": False, "send_date": "
     [
         (as_json(MANIFEST), "Download the archives"),
         (make_zip({"manifest.json": as_json(MANIFEST)}), "Download the archives"),
-        (as_json([GEMINI]), "Gemini"),
-        (make_zip({"Takeout/MyActivity.json": as_json([GEMINI, GEMINI]), "a.json": b"{"}), "Gemini"),
-        (as_json([OPEN_WEBUI]), "Open WebUI"),
-        (as_json(OPEN_WEBUI), "Open WebUI"),
-        (as_lines([SILLY_HEAD, SILLY_LINE, SILLY_LINE]), "SillyTavern"),
-        (as_lines([SILLY_HEAD]), "SillyTavern"),
-        (as_lines([SILLY_LINE, SILLY_LINE]), "SillyTavern"),
-        (as_json([SILLY_HEAD, SILLY_LINE]), "SillyTavern"),
+        (as_json({"info": {"character": {}}, "histories": {"histories": []}}), "Character.AI"),
+        (as_json({"chat-next-web-store": {"sessions": []}}), "NextChat"),
+        (make_zip({"data.json": as_json({"time": 1, "version": 5, "localStorage": {}, "indexedDB": {}})}), "Cherry"),
+        (COPILOT, "Microsoft Copilot"),
     ],
 )
 def test_what_is_known_and_cannot_be_read_is_named_with_what_to_do(data: bytes, said: str) -> None:

@@ -10,9 +10,10 @@ from jiyi.types import ImportFormat, ImportItem, ImportItemState, Page, PastImpo
 
 
 class Imports(Resource[Transport]):
-    """Imports of exports from ChatGPT, Claude, mem0, Letta and Zep, of JSON lines, and of everything from Jiyi.
+    """Imports of exports from chat applications and memory stores, of JSON lines, and of everything from Jiyi.
 
-    The format is found by the content of a file unless it is given. A file is bytes, or open in binary and seekable.
+    The format is found by the content of a file unless it is given; a text with a memory on each line has the format
+    "text". A file is bytes, or open in binary and seekable.
     """
 
     @call
