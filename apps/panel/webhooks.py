@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
-from apps.accounts.models import Space
+from apps.accounts.models import Space, User
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import show_page
 from apps.panel.spaces import SpaceField, list_choices
@@ -79,9 +79,9 @@ class WebhookAdmin(OwnedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Webhook | None = None) -> tuple[Any, ...]:
         return ("user",) if obj and sees_everybody(request) else ()
 
-    def get_form(self, request: HttpRequest, obj: Webhook | None = None, **given: Any) -> Any:
-        form = super().get_form(request, obj, **given)
-        owner, space = obj.user if obj else request.user, form.base_fields["space"]
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any) -> Any:
+        form = super().get_form(request, obj, change, **given)
+        owner, space = obj.user if obj else cast(User, request.user), form.base_fields["space"]
         space.empty_label = _("everything")
         if owner:
             space.queryset = list_choices(owner)

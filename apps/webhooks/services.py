@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -36,7 +35,7 @@ KEPT = timedelta(days=7)
 GONE = "410"  # the receiver wants no more
 
 # One changed object: its `kind`, `id` and `space_id`, for a change also `action` and `operation`. Never a text.
-Item = Mapping[str, str | UUID | None]
+Item = Mapping[str, Any]
 
 
 def are_on() -> bool:
@@ -156,8 +155,9 @@ def _settle(delivery: Delivery, result: str, *, now: datetime) -> None:
         hook.update(last_result=result, failing_since=None, retry_at=None)
         return
     age, since = now - delivery.created_at, delivery.webhook.failing_since or now
-    ends = delivery.event == TEST or age >= GIVEN_UP_AFTER
-    row.update(result=result, **({"due_at": None, "data": {}} if ends else {"due_at": now + _pause(age)}))
+    row.update(result=result, due_at=now + _pause(age))
+    if delivery.event == TEST or age >= GIVEN_UP_AFTER:
+        row.update(due_at=None, data={})
     hook.update(last_result=result, failing_since=since, retry_at=now + _pause(now - since))
     if result == GONE or now - since >= DISABLED_AFTER:
         hook.update(enabled=False)
