@@ -21,6 +21,7 @@ from apps.core.db import fetch_rows
 from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.core.text.clean import readable_text
 from apps.core.text.fold import normalize_value, spell_value
+from apps.memory.changes.records import announce_changes
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.keyed import Mode, apply_mode, list_items
 from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind, join_contents
@@ -30,6 +31,7 @@ from apps.memory.tombstones import add_tombstones, clear_tombstones, digest_valu
 from apps.memory.types import AtomicDraft
 from apps.memory.validation import MAX_TAGS, extend_validity
 from apps.memory.writer import Writer
+from apps.webhooks.services import are_on
 
 # What is stored together is this far apart, so that its order is known: an answer follows its question.
 MOMENT = timedelta(microseconds=1)
@@ -401,7 +403,11 @@ def _evict(users: Sequence[int], limits: dict[str, Any], *, now: datetime) -> in
     }
     with connection.cursor() as cursor:
         cursor.execute(_EVICT, values)
-        return int(cursor.rowcount)
+        evicted = int(cursor.rowcount)
+    for user in User.objects.filter(id__in=users) if are_on() else ():
+        changes = Change.objects.filter(user=user, action=Change.Action.EVICT, created_at=now)
+        announce_changes(user, changes, now=now)
+    return evicted
 
 
 def _read_limits() -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from apps.panel import (  # noqa: F401
     strategies,
     summaries,
     turns,
+    webhooks,
     working_memory,
 )
 from apps.panel.accounts import services, tokens, users  # noqa: F401

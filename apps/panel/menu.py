@@ -24,6 +24,7 @@ from apps.panel.review.waiting import count_pending
 from apps.panel.texts import read_number
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
+from apps.webhooks.models import Webhook
 
 MOST_SHOWN = 99
 
@@ -123,6 +124,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
                 Place(_("Models"), "smart_toy", reverse("admin:models"), may_connect),
                 make_page(_("Import and export"), "swap_vert", "transfer"),
                 *list_people()[1:],
+                make_table(Webhook, "webhook"),
                 make_table(Work, "pending_actions"),
                 make_table(Strategy, "mood"),
                 make_page(_("Erase all data"), "delete_forever", "erasure"),

@@ -49,7 +49,7 @@ def show_time(name: str, time: datetime) -> str:
     return date_format(local, "DATETIME_FORMAT")
 
 
-_NAMING = ("title", "key", "name", "content", "text")
+_NAMING = ("title", "key", "name", "url", "content", "text")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 SHOWN_CHARACTERS = 80
 

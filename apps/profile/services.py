@@ -46,6 +46,8 @@ from apps.profile.document import (
     write_document,
 )
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
+from apps.webhooks.models import Event
+from apps.webhooks.services import announce
 
 
 @transaction.atomic
@@ -117,7 +119,7 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
         else:
             document[section], learned_at[section] = text, proposal.said_at.isoformat()
             cause = proposal.message_id
-    queue.save()
+    queue.save(now=now)
     if document != read_document(profile):
         profile.learned_at = learned_at
         changes = _write(profile, document, action=Change.Action.EDIT, by_hand=False, now=now)
@@ -141,8 +143,15 @@ def propose_text(*, user: User, proposal_id: UUID, section: str, text: str, now:
     known = any(row_id == proposal_id or _is_same(text, said) for row_id, _status, said in rows)
     if known or waiting >= MAX_PENDING_PROPOSALS or _is_same(text, read_document(profile).get(section, "")):
         return False
-    ProfileProposal.objects.create(id=proposal_id, user=user, section=section, text=text, created_at=now)
+    proposal = ProfileProposal(id=proposal_id, user=user, section=section, text=text, created_at=now)
+    _add_proposals([proposal], now=now)
     return True
+
+
+def _add_proposals(proposals: Sequence[ProfileProposal], *, now: datetime) -> None:
+    for proposal in ProfileProposal.objects.bulk_create(proposals):
+        waiting = {"kind": Change.Kind.PROPOSAL, "id": proposal.id, "space_id": None}
+        announce(user=proposal.user, told={Event.REVIEW_WAITING: [waiting]}, now=now)
 
 
 @transaction.atomic
@@ -352,8 +361,8 @@ class _ProposalQueue:
             if not is_instruction(text):
                 self._pending[section] = row
 
-    def save(self) -> None:
-        ProfileProposal.objects.bulk_create(self._new)
+    def save(self, *, now: datetime) -> None:
+        _add_proposals(self._new, now=now)
         for row in self._changed:
             row.save(update_fields=["text", "message"])
 

@@ -1,7 +1,8 @@
-"""What programs come in by: the REST API, imported files, MCP, and OAuth for applications that connect alone."""
+"""What programs come in by: the REST API, imported files, MCP, OAuth for applications that connect alone; webhooks."""
 
 from __future__ import annotations
 
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
 from project.openapi import SPECTACULAR_SETTINGS  # noqa: F401  # read by drf-spectacular
@@ -43,6 +44,11 @@ IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=200 * 1024 * 1024)
 
 # Web pages that may use ``/mcp`` from a browser, such as ``https://tool.example.org``. Programs send no origin.
 MCP_ALLOWED_ORIGINS = env.list("MCP_ALLOWED_ORIGINS", default=[])
+
+# Where webhooks may go: nowhere (``off``), to ``public`` addresses, or to ``private`` ones, too.
+WEBHOOKS = env.str("WEBHOOKS", default="") or "off"
+if WEBHOOKS not in ("off", "public", "private"):
+    raise ImproperlyConfigured(f"WEBHOOKS is {WEBHOOKS!r}. It must be one of: off, public, private.")
 
 # How many applications may register from one address; anybody can, and it gives them nothing without a consent.
 OAUTH_REGISTRATIONS_PER_HOUR = env.int("OAUTH_REGISTRATIONS_PER_HOUR", default=30)

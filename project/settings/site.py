@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "apps.accounts",
     "apps.costs",
     "apps.conversations",
+    "apps.webhooks",
     "apps.memory",
     "apps.profile",
     "apps.summaries",

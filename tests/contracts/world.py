@@ -46,6 +46,8 @@ from apps.profile.models import ProfileProposal
 from apps.profile.services import list_pending_proposals, propose_sections, update_profile
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary
+from apps.webhooks.models import Delivery, Event, Webhook
+from apps.webhooks.services import save_webhook
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient
 
@@ -164,6 +166,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     edited = client.post(f"/chat/messages/{said}/edit", json={"content": secret}).raise_for_status().json()
     files = {"file": (f"{secret}.txt", secret.encode())}
     attached = client.post(f"/chat/sessions/{session.id}/attachments", files=files).raise_for_status().json()
+    save_webhook(Webhook(user=user, url=f"https://example.org/{secret}", events=list(Event)))
     past_import = create_import(user=user, file=file, name=secret, now=now)
     while run_imports(token="world"):
         pass
@@ -223,6 +226,8 @@ def fill_everything(client: ApiClient) -> World:
     )
     call = ModelCall("reply", "scripted", Usage(900, 40, 600), estimated=False, at=now, ms=800)
     record_calls([call], owners={(user.pk, user.data_epoch): 1})
+    webhook = Webhook.objects.get(user=user)
+    Delivery.objects.create(webhook=webhook, person=user, event=Event.MEMORY_CHANGED, created_at=now)
     assert Work.objects.filter(user=user).exists()
     return world
 

@@ -27,6 +27,12 @@ from tests.support.page_policy import list_faults
 
 pytestmark = pytest.mark.spec("M7")
 
+
+@pytest.fixture(autouse=True)
+def _every_page_is_there(settings: Any) -> None:
+    settings.WEBHOOKS = "public"
+
+
 OTHER_SECRET = "向日葵 sunflower"
 _ROOT = "/admin/"
 # Django's own, without a person's data; what autocompletion and the search of the menu tell is tested below.

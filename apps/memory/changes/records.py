@@ -19,7 +19,9 @@ from apps.accounts.services.people import get_program
 from apps.accounts.spaces import seen_from
 from apps.conversations.sessions import forget_rounds
 from apps.core.db import insert_rows
-from apps.memory.models import Change
+from apps.memory.models import Change, Status
+from apps.webhooks.models import Event
+from apps.webhooks.services import Item, announce
 
 # What a person could care for of an object, as JSON: no vectors, no counters, nothing derived.
 Snapshot = Mapping[str, Any]
@@ -173,8 +175,33 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
         if change.before != change.after
     ]
     insert_rows(rows)
+    if rows:
+        announce_changes(user, rows, now=now)
     note_operations(dict.fromkeys(row.operation for row in rows))
     return dict(operations)
+
+
+def announce_changes(user: User, changes: Iterable[Change], *, now: datetime) -> None:
+    """Tell webhooks of recorded changes, and of what waits for review since."""
+    announce(
+        user=user,
+        told={
+            Event.MEMORY_CHANGED: (
+                {**_name(change), "action": change.action, "operation": change.operation} for change in changes
+            ),
+            Event.REVIEW_WAITING: (_name(change) for change in changes if _has_begun_to_wait(change)),
+        },
+        now=now,
+    )
+
+
+def _name(change: Change) -> Item:
+    return {"kind": change.kind, "id": change.object_id, "space_id": change.space_id}
+
+
+def _has_begun_to_wait(change: Change) -> bool:
+    before, after = ((state or {}).get("status") for state in (change.before, change.after))
+    return after == Status.PENDING != before
 
 
 def follow_moves(user: User, changes: Iterable[ChangeDraft]) -> None:
@@ -205,7 +232,7 @@ def forget_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID
     """Empty the records of objects that are being deleted; what stays is who deleted them, when, and their IDs (L7)."""
     if not object_ids:
         return
-    author = get_author(user)
+    author, operation = get_author(user), uuid4()
     values = {
         "user": user.pk,
         "actor": author.actor.pk if author.actor else None,
@@ -213,11 +240,12 @@ def forget_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID
         "action": Change.Action.DELETE,
         "kind": kind,
         "ids": list(object_ids),
-        "operation": uuid4(),
+        "operation": operation,
         "now": now,
     }
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, values)
+    announce_changes(user, Change.objects.filter(user=user, operation=operation), now=now)
 
 
 _BY_HAND = (Change.Action.CREATE, Change.Action.EDIT, Change.Action.MERGE, Change.Action.REFRESH)

@@ -28,8 +28,9 @@ pytestmark = [pytest.mark.spec("M5", "M7"), pytest.mark.timeout(300)]  # about s
 
 
 @pytest.fixture
-def mei(http_server: HttpServer) -> User:
+def mei(http_server: HttpServer, settings: Any) -> User:
     """Somebody whose every field holds what means harm, and one memory of almost 100 kB."""
+    settings.WEBHOOKS = "public"
     user = User.objects.create_user("mei", password="correct horse battery staple")
     with ApiClient(http_server, user) as client:
         build_world(client, secret=HOSTILE)

@@ -1,0 +1,147 @@
+"""Webhooks and their deliveries: everybody adds their own, staff add them for services and for everybody."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
+
+from apps.accounts.models import Space, User
+from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.pages import show_page
+from apps.panel.spaces import SpaceField, list_choices
+from apps.panel.templatetags.panel import age, chip, space_chip
+from apps.webhooks.models import Delivery, Event, Webhook
+from apps.webhooks.sending import PRIVATE, read_secret
+from apps.webhooks.services import are_on, save_webhook, send_test, succeeded
+
+DELIVERIES_SHOWN = 20
+
+
+class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
+    events = forms.MultipleChoiceField(
+        label=gettext_lazy("Events"), choices=Event.choices, widget=UnfoldAdminCheckboxSelectMultipleWidget
+    )
+    space = SpaceField(
+        Space.objects.none(),
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy("With a space, it receives only events of what is in that space."),
+    )
+
+
+@admin.register(Webhook)
+class WebhookAdmin(OwnedAdmin):
+    """Everybody's own; staff see and make all. There is no such page where webhooks are off."""
+
+    form = WebhookForm
+    list_display = ("url", "user", "shown_events", "shown_space", "enabled", "state")
+    empty_value_display = gettext_lazy("everybody")
+    list_select_related = ("user", "space")
+    search_fields = ("url", "user__username")
+    autocomplete_fields = ("user",)
+    fields = ("user", "url", "events", "space", "enabled")
+    change_form_outer_after_template = "panel/webhooks/deliveries.html"
+
+    class Media:
+        css = {"all": ("panel/accounts.css",)}
+
+    @admin.display(description=gettext_lazy("events"))
+    def shown_events(self, webhook: Webhook) -> str:
+        return ", ".join(webhook.events)
+
+    @admin.display(description=gettext_lazy("space"))
+    def shown_space(self, webhook: Webhook) -> SafeString | str:
+        return space_chip(webhook.space) or "–"
+
+    @admin.display(description=gettext_lazy("status"))
+    def state(self, webhook: Webhook) -> SafeString:
+        if webhook.failing_since:
+            return chip(_("failing: %(reason)s") % {"reason": tell_result(webhook.last_result)}, "red")
+        return chip(_("works"), "teal") if webhook.last_result else chip(_("not used yet"), "grey")
+
+    def _may(self, request: HttpRequest, obj: Any) -> bool:
+        return are_on() and super()._may(request, obj)
+
+    def get_urls(self) -> list[Any]:
+        test = self.admin_site.admin_view(require_POST(self.test))
+        return [path("<uuid:webhook_id>/test/", test, name="webhooks_webhook_test"), *super().get_urls()]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Webhook | None = None) -> tuple[Any, ...]:
+        return ("user",) if obj and sees_everybody(request) else ()
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any) -> Any:
+        form = super().get_form(request, obj, change, **given)
+        owner, space = obj.user if obj else cast(User, request.user), form.base_fields["space"]
+        space.empty_label = _("everything")
+        if owner:
+            space.queryset = list_choices(owner)
+        return form
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
+
+    def save_model(self, request: HttpRequest, obj: Webhook, form: Any, change: bool) -> None:
+        if not change and not sees_everybody(request):
+            obj.user_id = request.user.pk
+        save_webhook(obj)
+
+    def response_add(self, request: HttpRequest, obj: Webhook, post_url_continue: str | None = None) -> HttpResponse:
+        """Show the secret, this once."""
+        told = {"title": _("Webhook added"), "opts": self.opts, "webhook": obj, "secret": read_secret(obj)}
+        return show_page(request, "panel/webhooks/made.html", **told)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        webhook = self.get_object(request, object_id)
+        rows = webhook.deliveries.order_by("-created_at")[:DELIVERIES_SHOWN] if webhook else ()
+        table = {
+            "headers": [_("event"), _("created at"), _("attempts"), _("result")],
+            "rows": [[row.event, age(row.created_at), row.attempts, show_result(row)] for row in rows],
+        }
+        page: HttpResponse = super().change_view(
+            request, object_id, form_url, {**(extra_context or {}), "deliveries": table}
+        )
+        return page
+
+    def test(self, request: HttpRequest, webhook_id: Any) -> HttpResponse:
+        """POST: send a test event, and show its result."""
+        webhook = self.get_object(request, str(webhook_id))
+        if webhook is None or not self.has_change_permission(request, webhook):
+            raise Http404
+        result = send_test(webhook, now=timezone.now())
+        if succeeded(result):
+            messages.success(request, _("The test event arrived: %(result)s.") % {"result": tell_result(result)})
+        else:
+            messages.error(request, _("The test event did not arrive: %(result)s.") % {"result": tell_result(result)})
+        return redirect("admin:webhooks_webhook_change", webhook_id)
+
+
+def show_result(delivery: Delivery) -> SafeString:
+    """Return a chip: the result of a delivery, and whether it is sent again."""
+    result = tell_result(delivery.result)
+    if delivery.due_at is None:
+        return chip(result, "teal" if delivery.delivered_at else "red")
+    return chip(_("%(result)s, will be retried") % {"result": result} if result else _("waiting"), "amber")
+
+
+def tell_result(result: str) -> str:
+    """Return the result of a delivery in words."""
+    words = {
+        PRIVATE: _("a private address"),
+        "TimeoutError": _("no answer in 10 seconds"),
+        "ConnectError": _("not reachable"),
+        "gaierror": _("no such host"),
+        "UnreadableSecret": _("the secret cannot be read; add the webhook again"),
+    }
+    return f"HTTP {result}" if result.isdecimal() else str(words.get(result, result))
