@@ -70,15 +70,19 @@ class Sessions(Resource[Transport]):
         temporary: bool | None = None,
         model: str | None = None,
         space: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Request[Session]:
-        """Start a session. A temporary one reads and writes no memory. `model`: one of `models`. `space`: its ID."""
+        """Start a session. A temporary one reads and writes no memory. `model`: one of `models`. `space`: its ID.
+
+        `idempotency_key`: your own name for the conversation. The same one finds its session again.
+        """
         body = {
             "title": unless_none(title),
             "temporary": unless_none(temporary),
             "model": unless_none(model),
             "space": unless_none(space),
         }
-        return post("/chat/sessions", Into(Session), body=body)
+        return post("/chat/sessions", Into(Session), body=body, key=idempotency_key)
 
     @call
     def list(
