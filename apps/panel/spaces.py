@@ -13,7 +13,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path
 from django.utils import timezone
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 from django.views.decorators.http import require_POST
@@ -49,7 +48,7 @@ class SpaceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not subsc
     """One of a person's spaces, by name; empty: everywhere."""
 
     def __init__(self, queryset: QuerySet[Space], **given: Any) -> None:
-        given |= {"empty_label": _("everywhere"), "label": capfirst(_("space")), "required": False}
+        given |= {"empty_label": gettext_lazy("everywhere"), "label": gettext_lazy("Space"), "required": False}
         super().__init__(queryset, **given)
 
     def label_from_instance(self, obj: Any) -> str:
