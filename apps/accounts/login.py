@@ -391,7 +391,7 @@ class ResetAskPage(views.PasswordResetView):
         return HttpResponseRedirect(self.get_success_url())
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(sends_mail=settings.SENDS_MAIL, **kwargs)
+        return super().get_context_data(sends_mail=settings.SENDS_MAIL, command=settings.COMMAND, **kwargs)
 
 
 class ResetSetPage(views.PasswordResetConfirmView):

@@ -1,6 +1,7 @@
-"""The data folder: where everything lies in it, who has it for themselves, and at which addresses its servers answer.
+"""The data folder: where it is, where everything lies in it, who has it for themselves, and at which addresses its
+servers answer.
 
-All depends on the folder's path alone, so every process finds the same files, locks and addresses.
+All but the first depends on the folder's path alone, so every process finds the same files, locks and addresses.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+import platformdirs
+
 DATABASE_NAME = "jiyi"
 DATABASE_ROLE = "jiyi"
 
@@ -24,8 +27,29 @@ _LONGEST_SOCKET_NAME = ".s.PGSQL.5432"
 
 
 @dataclass(frozen=True)
+class Home:
+    """Where an installation keeps its settings and its data by default, and how its commands are called."""
+
+    env_file: Path
+    data: Path
+    command: str
+
+    @classmethod
+    def of(cls, code: Path) -> Home:
+        """The home of the code in the folder `code`, which is a clone's or an installed package.
+
+        A clone keeps everything beside the code. An installed package is not for writing: it uses the folders that
+        the system has for a person's settings and data.
+        """
+        if (code / "__init__.py").exists():
+            settings, data = platformdirs.user_config_path("jiyi"), platformdirs.user_data_path("jiyi")
+            return cls(env_file=settings / ".env", data=data, command="jiyi-server")
+        return cls(env_file=code / ".env", data=code / ".data", command="manage.py")
+
+
+@dataclass(frozen=True)
 class DataLayout:
-    """The files of one data folder (``.data`` unless ``JIYI_DATA_DIR`` says otherwise)."""
+    """The files of one data folder (that of `Home` unless ``JIYI_DATA_DIR`` says otherwise)."""
 
     root: Path
 

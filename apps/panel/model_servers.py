@@ -10,6 +10,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -413,7 +414,8 @@ class EmbeddingsPage(PanelPage):
         everybody = sees_everybody(request) and not request.GET.get("user")
         models = load_figures(None if everybody else self.owner)
         template = "panel/embeddings/figures.html" if is_partial(request) else ""
-        return self.render(request, template=template, models=models, everybody=everybody)
+        command = f"{settings.COMMAND} reembed"
+        return self.render(request, template=template, models=models, everybody=everybody, command=command)
 
 
 def load_figures(user: User | None) -> list[dict[str, Any]]:

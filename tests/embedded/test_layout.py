@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import environ
@@ -6,7 +7,7 @@ from kombu import Connection
 from psycopg.conninfo import conninfo_to_dict
 from redis import ConnectionPool
 
-from apps.embedded.layout import DataLayout, broker_url, database_url, redis_url
+from apps.embedded.layout import DataLayout, Home, broker_url, database_url, redis_url
 
 FOLDERS = ["/srv/jiyi/.data", "/srv/我的 数据/a+b%20c"]
 
@@ -36,6 +37,33 @@ def test_broker_url_keeps_the_database_number() -> None:
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:6379/0", "rediss://user:secret@example.org:6380/2"])
 def test_broker_url_leaves_other_schemes_alone(url: str) -> None:
     assert broker_url(url) == url
+
+
+def test_a_clone_keeps_settings_and_data_beside_its_code(tmp_path: Path) -> None:
+    assert Home.of(tmp_path) == Home(env_file=tmp_path / ".env", data=tmp_path / ".data", command="manage.py")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
+@pytest.mark.parametrize(
+    ("variables", "settings", "data"),
+    [
+        ({}, "home/.config", "home/.local/share"),
+        ({"XDG_CONFIG_HOME": "{0}/settings", "XDG_DATA_HOME": "{0}/data"}, "settings", "data"),
+    ],
+)
+def test_a_package_keeps_them_in_folders_of_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], settings: str, data: str
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "{0}/home", **variables}.items():
+        monkeypatch.setenv(name, value.format(tmp_path))
+    code = tmp_path / "site-packages" / "jiyi_server"
+    code.mkdir(parents=True)
+    (code / "__init__.py").touch()
+    assert Home.of(code) == Home(
+        env_file=tmp_path / settings / "jiyi" / ".env", data=tmp_path / data / "jiyi", command="jiyi-server"
+    )
 
 
 def test_layout_is_the_same_however_the_folder_is_spelt(tmp_path: Path) -> None:

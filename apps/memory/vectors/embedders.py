@@ -247,5 +247,5 @@ def check_active_model(databases: Sequence[str] | None = None, **_options: Any) 
     if active is None or is_chosen or active.name == get_embedder_name():  # workers make a chosen one the active one
         return []
     message = f"EMBEDDING_MODEL selects {get_embedder_name()}, but the stored vectors are of {active.name}."
-    hint = f"Search uses {active.name} until you run `manage.py reembed`."
+    hint = f"Search uses {active.name} until you run `{settings.COMMAND} reembed`."
     return [Warning(message, hint=hint, id="memory.W002")]

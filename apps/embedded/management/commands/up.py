@@ -53,6 +53,7 @@ class Command(BaseCommand):
                 call_command("ensure_first_account", stdout=self.stdout)
                 self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])  # tells of a changed embedding model
                 disconnect()  # from here on only the programs need the database
+                self.stdout.write(f"Data is kept in {layout.root}")
                 self.stdout.write(f"Jiyi is running at {_format_address(listener)}   (press Ctrl-C to stop)")
                 self.stdout.flush()
                 env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
@@ -115,7 +116,7 @@ def _listen(host: str, port: str) -> socket.socket:
         return listener
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise CommandError(f"Port {port} of {host} is in use. Choose another: make run PORT=8001") from error
+            raise CommandError(f"Port {port} of {host} is in use. Choose another: PORT=8001") from error
         raise CommandError(f"Cannot listen on {host}:{port}: {error}") from error
 
 
