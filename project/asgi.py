@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import sys
 from typing import Any
@@ -19,30 +18,20 @@ from django.urls import get_resolver  # noqa: E402
 
 from apps.chat.turn.process import fail_left_turns_soon  # noqa: E402
 from apps.chat.turn.run import stop_turns  # noqa: E402
-from apps.conversations.queue import warm_up as warm_up_tasks  # noqa: E402
 from apps.core.asgi import Handler  # noqa: E402
 from apps.core.cache import start_cache_invalidation  # noqa: E402
-from apps.core.llm.client import get_environment_model  # noqa: E402
-from apps.core.llm.client import warm_up as warm_up_embedder  # noqa: E402
-from apps.core.text.search import warm_up as warm_up_texts  # noqa: E402
+from apps.core.preload import preload  # noqa: E402
 from apps.core.tracing import start_tracing, stop_tracing  # noqa: E402
 
 start_tracing("web")
 
 serve = Handler()
 get_resolver().url_patterns  # noqa: B018 (reading them imports every view)
-warm_up_texts()
-warm_up_tasks()
-warm_up_embedder()
-get_environment_model()
+preload()
 
 # A thread that works on a long message lets the others go on after this many seconds, each time they have waited for
 # something: a small request waits twenty times. Python's own 5 ms would add up to more than people notice.
 sys.setswitchinterval(0.001)
-
-# The dictionaries stay for good: the garbage collector need not walk their million objects again and again.
-gc.collect()
-gc.freeze()
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:

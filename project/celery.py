@@ -30,6 +30,14 @@ def note_worker(**_options: Any) -> None:
     os.environ["JIYI_WORKER_PID"] = str(os.getpid())
 
 
+@worker_init.connect
+def load(**_options: Any) -> None:
+    """Load what all children of this worker use, before it makes them."""
+    from apps.core.preload import preload  # once Django is set up
+
+    preload()
+
+
 @worker_process_init.connect
 def die_with_worker(**_options: Any) -> None:
     """Leave no child behind when the worker is killed: it would wait for work for ever."""

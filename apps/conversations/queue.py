@@ -166,14 +166,6 @@ def send_task(name: str) -> None:
     _get_sender().send(name)
 
 
-def warm_up() -> None:
-    """Load what sending takes now, so that the first turn of a process does not wait for it."""
-    current_app.amqp.send_task_message  # noqa: B018 (each of these three is made, and its modules read, when it is asked for)
-    current_app.backend  # noqa: B018
-    current_app.AsyncResult  # noqa: B018
-    current_app.connection_for_write().get_transport_cls()
-
-
 def wake_workers(kinds: Collection[str]) -> None:
     """Tell the workers, once the transaction commits, that work of these kinds is due; a lost call costs only time."""
     for kind in kinds:

@@ -10,25 +10,16 @@ import os
 import shutil
 import signal
 import subprocess
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from apps.embedded.layout import DATABASE_NAME, DATABASE_ROLE, DataLayout, InstallationInUse, try_lock
+from apps.embedded.machine import choose_sizes, read_memory
 from apps.embedded.process import get_account, make_private_folder, spawn
 
 # The version of the clusters that are made here. Another one is brought over by `apps.backup.upgrading`.
 MAJOR = 18
-
-# The server's cache in MiB: an eighth of the memory there is, as everything else runs beside it. A person's rows lie
-# on as many pages as there are rows: with 128 MiB a search among 400,000 memories takes 1.25 times as long as among
-# 10,000, with 1 GiB 1.13 times.
-_LEAST_BUFFERS = 128
-_MOST_BUFFERS = 4096
-_SHARE_OF_MEMORY = 8
-
-_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 # The role is no superuser, so the extension (which only a superuser may create) goes into the template of every
 # database; CREATE EXTENSION IF NOT EXISTS in a migration is then allowed and does nothing.
@@ -81,7 +72,7 @@ class Postgres:
             "listen_addresses": "",
             "unix_socket_directories": self.layout.sockets,
             "unix_socket_permissions": "0700",
-            "shared_buffers": f"{choose_shared_buffers() if self.durable else _LEAST_BUFFERS}MB",
+            "shared_buffers": f"{choose_sizes(read_memory()).shared_buffers if self.durable else 128}MB",
             "timezone": "UTC",
             "log_timezone": "UTC",
         }
@@ -129,14 +120,6 @@ class Postgres:
             if process.returncode != 0 or b"ERROR:" in output or b"FATAL:" in output:
                 raise RuntimeError(f"PostgreSQL could not be set up in {final}:\n{output.decode(errors='replace')}")
         draft.rename(final)
-
-
-def choose_shared_buffers(container_limit: Path = _CONTAINER_LIMIT) -> int:
-    """Return the size of the cache in MiB for this machine, or for the container that limits this process."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError):  # not Linux, or no limit ("max")
-        memory = min(memory, int(container_limit.read_text()))
-    return max(_LEAST_BUFFERS, min(memory // _SHARE_OF_MEMORY // 2**20, _MOST_BUFFERS))
 
 
 def bundled_programs(major: int = MAJOR) -> Path:

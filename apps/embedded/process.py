@@ -1,21 +1,24 @@
-"""Start a process that never outlives its parent and never runs as root."""
+"""Start a process that never outlives its parent, and a server that never runs as root."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import pwd
+import runpy
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import IO
 
 # From linux/prctl.h, linux/securebits.h and linux/capability.h.
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _PR_SET_SECUREBITS = 28
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
@@ -78,7 +81,6 @@ def spawn(
     death_signal: signal.Signals,
     account: Account | None = None,
     reach: Path | None = None,
-    nice: int = 0,
     cwd: Path | None = None,
     env: dict[str, str] | None = None,
     stdin: int | IO[bytes] | None = subprocess.DEVNULL,
@@ -88,15 +90,14 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start ``command`` in a session of its own; the kernel sends it ``death_signal`` when the calling thread dies.
 
-    ``account`` is who it runs as, ``reach`` a path this account has to get at besides the program itself, ``nice``
-    how much it steps back for others. Call it from a thread that lives as long as the process is wanted.
+    ``account`` is who it runs as, ``reach`` a path this account has to get at besides the program itself. Call it from
+    a thread that lives as long as the process is wanted.
     """
     parent = os.getpid()
 
     def prepare() -> None:
         if account:
             _become(account, reach=[Path(command[0]), *([reach] if reach else [])])
-        _step_back(nice)
         die_with_parent(parent, death_signal=death_signal)  # after the change of user, which would clear it
 
     return subprocess.Popen(
@@ -110,6 +111,54 @@ def spawn(
         stderr=stderr,
         pass_fds=pass_fds,
     )
+
+
+def fork(
+    command: Sequence[str],
+    *,
+    name: str,
+    shares_memory: bool,
+    death_signal: signal.Signals,
+    nice: int,
+    cwd: Path,
+    env: Mapping[str, str],
+    pass_fds: Sequence[int],
+) -> tuple[ForkProcess, IO[bytes]]:
+    """Start ``command`` as `spawn` does; return the process, and what it writes to stdout and stderr.
+
+    ``nice``: how much it steps back for others. ``shares_memory``: the command is ``python -m MODULE …``, and instead
+    of executing it, a copy of this process runs the module: what was loaded here is not loaded again, and takes memory
+    once (copy on write). Such a process is called ``name`` in lists of processes.
+    """
+    parent = os.getpid()
+    reading, writing = os.pipe()
+
+    def run() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        os.close(reading)
+        for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (writing, 1), (writing, 2)):
+            os.dup2(source, target)
+        os.chdir(cwd)
+        _step_back(nice)
+        die_with_parent(parent, death_signal=death_signal)
+        if not shares_memory:
+            for descriptor in pass_fds:
+                os.set_inheritable(descriptor, True)
+            os.execve(command[0], list(command), env)  # noqa: S606
+        if sys.platform == "linux":
+            _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
+        os.environ.update(env)
+        sys.stdout = sys.stderr  # the same pipe, and written line by line
+        _interpreter, _m, module, *arguments = command
+        sys.argv = [module, *arguments]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+    process = ForkProcess(target=run, name=name)
+    process.start()
+    os.close(writing)
+    return process, open(reading, "rb", buffering=0)
 
 
 def _step_back(nice: int) -> None:

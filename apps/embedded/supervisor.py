@@ -7,16 +7,16 @@ import itertools
 import os
 import selectors
 import signal
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
+from typing import IO, TextIO
 
-from apps.embedded.process import spawn
+from apps.embedded.process import fork
 
 _TICK = 0.1
 _FIRST_PAUSE = 0.5
@@ -30,7 +30,8 @@ _COLOURS = (36, 33, 35, 32, 34)
 class Program:
     """What to run. ``stop_signals`` are sent in turn, each given ``stop_seconds`` to work; then it is killed.
 
-    ``death_signal`` is what the kernel sends, once, when the supervisor itself was killed.
+    ``death_signal`` is what the kernel sends, once, when the supervisor itself was killed. ``shares_memory``: it is
+    ``python -m MODULE …`` and runs in a copy of the supervisor's process, with all that was loaded there.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Program:
     nice: int = 0
     pass_fds: Sequence[int] = ()
     death_signal: signal.Signals = signal.SIGTERM
+    shares_memory: bool = False
 
 
 @dataclass
@@ -48,7 +50,8 @@ class _Child:
 
     program: Program
     prefix: str
-    process: subprocess.Popen[bytes] | None = None
+    process: ForkProcess | None = None
+    output: IO[bytes] | None = None
     unfinished_line: bytes = b""
     started_at: float = 0.0
     start_at: float = 0.0
@@ -105,19 +108,19 @@ class Supervisor:
             if child.process or time.monotonic() < child.start_at:
                 continue
             child.started_at = time.monotonic()
-            child.process = spawn(
-                child.program.command,
-                death_signal=child.program.death_signal,
-                nice=child.program.nice,
+            program = child.program
+            child.process, child.output = fork(
+                program.command,
+                name=program.name,
+                shares_memory=program.shares_memory,
+                death_signal=program.death_signal,
+                nice=program.nice,
                 cwd=self._cwd,
                 env=self._env,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=child.program.pass_fds,
+                pass_fds=program.pass_fds,
             )
-            assert child.process.stdout is not None
-            os.set_blocking(child.process.stdout.fileno(), False)
-            self._selector.register(child.process.stdout, selectors.EVENT_READ, child)
+            os.set_blocking(child.output.fileno(), False)
+            self._selector.register(child.output, selectors.EVENT_READ, child)
 
     def _signal_due(self) -> None:
         """Send every child that still runs its next stop signal, if the last one had its time."""
@@ -130,22 +133,22 @@ class Supervisor:
                 if number == signal.SIGKILL:
                     _kill_group(child.process)
                 else:
-                    child.process.send_signal(number)
+                    assert child.process.pid is not None
+                    os.kill(child.process.pid, number)
 
     def _pump(self) -> None:
         """Pass on what the children wrote in the next moment, and see who has ended."""
         for key, _ in self._selector.select(_TICK):
             self._read(key.data)
         for child in self._children:
-            if child.process and child.process.poll() is not None:
+            if child.process and child.process.exitcode is not None:
                 self._bury(child, child.process)
 
     def _read(self, child: _Child) -> None:
-        assert child.process is not None
-        assert child.process.stdout is not None
-        chunk = os.read(child.process.stdout.fileno(), _LONGEST_LINE)
+        assert child.output is not None
+        chunk = os.read(child.output.fileno(), _LONGEST_LINE)
         if not chunk:
-            self._selector.unregister(child.process.stdout)
+            self._selector.unregister(child.output)
         *lines, child.unfinished_line = (child.unfinished_line + chunk).split(b"\n")
         if len(child.unfinished_line) >= _LONGEST_LINE:
             lines.append(child.unfinished_line)
@@ -153,26 +156,26 @@ class Supervisor:
         for line in lines:
             self._write(child, line.decode(errors="replace").rstrip())
 
-    def _bury(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
+    def _bury(self, child: _Child, process: ForkProcess) -> None:
         """The process has ended: take its last words, end what it left behind, and say when it is started again."""
-        assert process.stdout is not None
+        assert child.output is not None
         with suppress(BlockingIOError):  # one of its own children, about to be killed, still has the pipe
-            while process.stdout in self._selector.get_map():
+            while child.output in self._selector.get_map():
                 self._read(child)
-        if process.stdout in self._selector.get_map():
-            self._selector.unregister(process.stdout)
+        if child.output in self._selector.get_map():
+            self._selector.unregister(child.output)
         if child.unfinished_line:
             self._write(child, child.unfinished_line.decode(errors="replace"))
             child.unfinished_line = b""
         _kill_group(process)
-        process.stdout.close()
+        child.output.close()
         child.process = None
         if not self._requests_to_stop:
             now = time.monotonic()
             settled = now - child.started_at > _SETTLED_SECONDS
             child.pause = _FIRST_PAUSE if settled or not child.pause else min(child.pause * 2, _LONGEST_PAUSE)
             child.start_at = now + child.pause
-            self._write(child, f"ended with {process.returncode}; starting it again in {child.pause:g} s")
+            self._write(child, f"ended with {process.exitcode}; starting it again in {child.pause:g} s")
 
     def _write(self, child: _Child, line: str) -> None:
         try:
@@ -192,9 +195,11 @@ def _format_prefix(name: str, width: int, colour: int | None) -> str:
     return padded if colour is None else f"\x1b[{colour}m{padded}\x1b[0m"
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: ForkProcess) -> None:
     """Kill the process and everything it started: it leads a session, and so a group, of its own."""
+    assert process.pid is not None
     # Nobody left in the group: no such process, or, on macOS, no permission to signal a zombie.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()  # it may not have got to leading a session yet
+    process.join()

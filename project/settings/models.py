@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from project.settings.environment import env
+
+# For numpy, once it is loaded. A sentence is too small to share, and idle threads would wait for it on every core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")

@@ -7,6 +7,7 @@ from datetime import timedelta
 from kombu import Queue
 
 from apps.embedded import layout as embedded
+from apps.embedded.machine import choose_sizes, read_memory
 from project.settings.environment import DATA_DIR, env
 from project.settings.stores import REDIS_URL
 
@@ -17,8 +18,10 @@ WORK_LEASE_SECONDS = env.int("WORK_LEASE_SECONDS", default=300)
 # How long work that came to nothing is put off the first time; then twice as long each time, up to an hour.
 WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=30)
 
+_SIZES = choose_sizes(read_memory())
+
 # How many processes `manage.py up` gives to work that waits for the chat model.
-MODEL_WORKERS = env.int("MODEL_WORKERS", default=2)
+MODEL_WORKERS = env.int("MODEL_WORKERS", default=_SIZES.model_workers)
 
 # How many tokens of known memories the extracting model is shown: all of about a hundred, else the nearest.
 EXTRACTION_KNOWN_TOKENS = env.int("EXTRACTION_KNOWN_TOKENS", default=5_000)
@@ -41,8 +44,8 @@ CELERY_TASK_ROUTES = {
     "apps.memory.tasks.change_embedding_model": {"queue": "embedding"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# KiB. A child that has grown beyond it is replaced after its task; with the local embedder it takes a third of it.
-CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
+# KiB. A child that has grown beyond it is replaced after its task.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = _SIZES.child_memory
 
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,  # above the task time limit, or a long task would be delivered twice

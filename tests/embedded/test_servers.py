@@ -20,14 +20,12 @@ import redis
 
 from apps.embedded.keeper import SERVERS
 from apps.embedded.layout import DataLayout, database_url, redis_url, try_lock
-from apps.embedded.postgres import choose_shared_buffers
 from apps.embedded.process import Account, spawn
 from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from tests.support.processes import find_processes, wait_until
 
 pytestmark = pytest.mark.long_except(
     "test_only_what_the_environment_does_not_give_is_missing",
-    "test_the_cache_is_an_eighth_of_the_containers_memory",
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -273,12 +271,3 @@ def test_only_what_the_environment_does_not_give_is_missing(monkeypatch: pytest.
     assert get_missing_servers() == ["postgres"]
     monkeypatch.setenv("DATABASE_URL", "postgresql://db.example.org/jiyi")
     assert get_missing_servers() == []
-
-
-@pytest.mark.parametrize(("limit", "buffers"), [(2 * 2**30, 256), (256 * 2**20, 128)])
-def test_the_cache_is_an_eighth_of_the_containers_memory(tmp_path: Path, limit: int, buffers: int) -> None:
-    file = tmp_path / "memory.max"
-    file.write_text(f"{limit}\n")
-    assert choose_shared_buffers(file) == buffers
-    file.write_text("max\n")
-    assert 128 <= choose_shared_buffers(file) <= 4096

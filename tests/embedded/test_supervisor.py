@@ -101,6 +101,47 @@ def test_a_line_too_long_is_passed_on_in_pieces() -> None:
     assert "".join(line.removeprefix("web | ") for line in lines) == "a" * 200_000
 
 
+SHARE = """
+import os, sys
+from pathlib import Path
+from apps.embedded.supervisor import Program, Supervisor
+sys.loaded_before = "kept"
+command = [sys.executable, "-m", "told", "--port", "8000"]
+program = Program(name="worker-model", command=command, shares_memory=True)
+Supervisor([program], cwd=Path(sys.argv[1]), env={**os.environ, "TOLD": "yes"}, output=sys.stdout).run()
+"""
+TOLD = """
+import os, sys
+from pathlib import Path
+print(sys.loaded_before, sys.argv, Path.cwd(), os.environ["TOLD"], __name__)
+print(Path("/proc/self/comm").read_text().strip(), os.getsid(0) == os.getpid())
+if not Path("started").exists():
+    Path("started").touch()
+    sys.exit(3)
+os.kill(os.getppid(), 15)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="programs run in copies of the process on Linux only")
+def test_a_program_that_shares_memory_runs_in_a_copy_of_the_process_and_is_started_again(tmp_path: Path) -> None:
+    (tmp_path / "told.py").write_text(TOLD)
+    done = subprocess.run(
+        [sys.executable, "-c", SHARE, str(tmp_path)],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=200,
+    )
+    told = [
+        f"kept ['{tmp_path}/told.py', '--port', '8000'] {tmp_path} yes __main__",
+        "worker-model True",
+    ]
+    expected = [*told, "ended with 3; starting it again in 0.5 s", *told]
+    assert done.stdout.splitlines() == [f"worker-model | {line}" for line in expected]
+
+
 def test_a_program_that_ends_is_started_again_after_longer_and_longer_pauses(tmp_path: Path) -> None:
     counter = tmp_path / "starts"
     code = f"""

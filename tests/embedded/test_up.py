@@ -16,7 +16,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,16 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from tests.support.processes import find_processes, wait_until
+from tests.support.processes import find_processes, measure_memory, wait_until
 
 PROJECT = Path(__file__).resolve().parents[2]
+SAID = (
+    "My name is Mei and I live in Hangzhou.",
+    "我喜欢喝龙井茶，不喜欢咖啡。",
+    "I am allergic to peanuts.",
+    "我妹妹叫小雨，她住在成都。",
+    "My dog is called Biscuit and he is 3 years old.",
+)
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -63,6 +70,14 @@ class Up:
             with error:
                 return error.code, error.read().decode()
 
+    def call(self, path: str, *, token: str, body: dict[str, Any] | None = None) -> Any:
+        """Return what an operation answers: POST where there is a body."""
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.address + path, headers=headers, data=data)
+        with urllib.request.urlopen(request, timeout=200) as response:
+            return json.load(response)
+
     def stop(self) -> None:
         """Tell it to stop; fail if anything is left."""
         self.process.terminate()
@@ -70,14 +85,21 @@ class Up:
         assert self.output.endswith("Stopped.\n")
         assert find_processes(self.folder) == {}
 
-    def find_pid(self, words: str) -> int:
-        """The process ID of the child of ours (not a child of a child) with ``words`` in its command, once it runs."""
+    def list_parts(self) -> dict[str, list[int]]:
+        """The process IDs of each part by its name: its own one and those of its children."""
+        parts: dict[str, list[int]] = {}
+        for pid in find_processes(self.folder):
+            with suppress(OSError):  # ended meanwhile
+                parts.setdefault(Path(f"/proc/{pid}/comm").read_text().strip(), []).append(pid)
+        return parts
+
+    def find_pid(self, name: str) -> int:
+        """The process ID of the part of that name (not of a child of it), once it runs."""
         found: list[int] = []
 
         def look() -> bool:
             children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-            commands = find_processes(self.folder)
-            found[:] = [int(child) for child in children if words in commands.get(int(child), "")]
+            found[:] = [pid for pid in self.list_parts().get(name, ()) if str(pid) in children]
             return bool(found)
 
         wait_until(look)
@@ -101,6 +123,12 @@ def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
         check=False,
         timeout=200,
     )
+
+
+def make_token(up: Up, username: str) -> str:
+    result = run_command(up.folder, "create_token", username, "--create")
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
 
 
 @contextmanager
@@ -172,31 +200,27 @@ def test_a_second_one_on_the_same_folder_is_refused(running: Up) -> None:
 
 
 def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> None:
-    result = run_command(running.folder, "create_token", "lin", "--create")
-    assert result.returncode == 0, result.stderr
-    token = result.stdout.strip()
-    request = urllib.request.Request(running.address + "chat/sessions", headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request, timeout=200) as response:
-        assert json.load(response)["count"] == 0
+    assert running.call("chat/sessions", token=make_token(running, "lin"))["count"] == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("web", " uvicorn "),
-        ("worker", " worker@"),
-        ("worker-model", " worker-model@"),
-        ("beat", " beat "),
-    ],
-)
-def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
-    pid = running.find_pid(words)
+def test_after_a_conversation_all_of_it_takes_less_than_a_gibibyte(running: Up) -> None:
+    token = make_token(running, "mei")
+    session = running.call("chat/sessions", token=token, body={})["id"]
+    for said in SAID * 4:
+        running.call(f"chat/sessions/{session}/messages", token=token, body={"content": said})
+    wait_until(lambda: not any(kind["due"] for kind in json.loads(running.get("healthz")[1])["backlog"].values()))
+    assert running.call("memory/long-term", token=token)["count"] > 0
+    assert measure_memory(running.folder) < 2**30
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "worker-model", "beat"])
+def test_a_killed_part_is_replaced(running: Up, name: str) -> None:
+    pid = running.find_pid(name)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: re.search(rf"^{name} +\| ended with -9; starting it again", running.output, re.MULTILINE))
     # Requests wait for the new web process: its address is never without a listener.
     assert running.get("login")[0] == 200
-    wait_until(lambda: any(words in command for command in find_processes(running.folder).values()))
-    assert running.find_pid(words) != pid
+    assert running.find_pid(name) != pid
 
 
 def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tmp_path: Path) -> None:
@@ -207,9 +231,11 @@ def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tm
         assert "password" not in second.output
         wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", second.output, re.MULTILINE)) == 2)
         # Each with its children: one for periodic work and embedding, two that wait for the model.
-        commands = find_processes(tmp_path).values()
-        assert sum(" worker@" in command for command in commands) == 1 + 1
-        assert sum(" worker-model@" in command for command in commands) == 1 + 2
+        parts = second.list_parts()
+        assert {name: len(parts[name]) for name in ("worker", "worker-model")} == {
+            "worker": 1 + 1,
+            "worker-model": 1 + 2,
+        }
         second.process.kill()
         wait_until(lambda: find_processes(tmp_path) == {})
 

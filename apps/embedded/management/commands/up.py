@@ -15,15 +15,21 @@ from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS
+from django.urls import get_resolver
 
 from apps.core.db import disconnect
 from apps.core.management.commands.compilemessages import compile_catalogs
+from apps.core.preload import preload
 from apps.embedded.layout import DataLayout, InstallationInUse, hold_installation
 from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.embedded.supervisor import Program, Supervisor
 
 # How far everything steps back that no reply waits for.
 _NICE = 10
+
+# All programs run in copies of this process, which share its memory. On macOS a copy of what has loaded the system's
+# libraries may crash, so there each loads everything anew.
+_FORKS = sys.platform == "linux"
 
 # What open requests (streams, above all) get to finish.
 _GRACEFUL_SECONDS = 5
@@ -53,10 +59,13 @@ class Command(BaseCommand):
                 call_command("ensure_first_account", stdout=self.stdout)
                 self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])  # tells of a changed embedding model
                 disconnect()  # from here on only the programs need the database
+                if _FORKS:
+                    get_resolver().url_patterns  # noqa: B018 (reading them imports every view)
+                    preload()
                 self.stdout.write(f"Data is kept in {layout.root}")
                 self.stdout.write(f"Jiyi is running at {_format_address(listener)}   (press Ctrl-C to stop)")
                 self.stdout.flush()
-                env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+                env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1"}
                 Supervisor(_get_programs(listener), cwd=settings.BASE_DIR, env=env, output=sys.stdout).run()
         except (ServersUnavailable, InstallationInUse) as error:
             raise CommandError(str(error)) from error
@@ -78,10 +87,16 @@ def _get_programs(listener: socket.socket) -> list[Program]:
                 *("--fd", str(listener.fileno()), "--timeout-graceful-shutdown", str(_GRACEFUL_SECONDS)),
             ],
             pass_fds=[listener.fileno()],
+            shares_memory=_FORKS,
         ),
         _make_worker(celery, name="worker", queues="celery,embedding", processes=1),
         _make_worker(celery, name="worker-model", queues="model", processes=settings.MODEL_WORKERS),
-        Program(name="beat", command=[*celery, "beat", "--loglevel", settings.LOG_LEVEL, "--pidfile", ""], nice=_NICE),
+        Program(
+            name="beat",
+            command=[*celery, "beat", "--loglevel", settings.LOG_LEVEL, "--pidfile", ""],
+            nice=_NICE,
+            shares_memory=_FORKS,
+        ),
     ]
 
 
@@ -98,6 +113,7 @@ def _make_worker(celery: Sequence[str], *, name: str, queues: str, processes: in
         # While it waits for a broker that has gone too, it heeds no gentler one.
         death_signal=signal.SIGKILL,
         nice=_NICE,
+        shares_memory=_FORKS,
     )
 
 
