@@ -47,9 +47,9 @@ TASK = "apps.memory.tasks.embed_memories"
 
 # The model is locked so that `reembed` cannot retire one in between; a retired one gets no more vectors.
 STORE = """
+WITH in_use AS (SELECT id FROM embedding_model WHERE id = %(model)s AND state <> 'retired' FOR SHARE)
 INSERT INTO {table} (user_id, memory_id, model_id, embedding, in_index)
-SELECT %(user)s, %(memory)s, id, %(vector)s::halfvec, {is_indexed}
-FROM embedding_model WHERE id = %(model)s AND state <> 'retired' FOR SHARE
+SELECT %(user)s, %(memory)s, id, %(vector)s::halfvec, {is_indexed} FROM in_use
 ON CONFLICT (memory_id, model_id) DO UPDATE SET embedding = EXCLUDED.embedding
 """
 
