@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 
 import psycopg
-from django.db import InterfaceError, InternalError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from redis.exceptions import ResponseError
 
 from apps.core.errors import JiyiError, StorageFull, Unavailable
@@ -28,7 +28,7 @@ def describe_outage(error: BaseException | None) -> Unavailable | None:
         return None
     if is_storage_full(error):
         return StorageFull(NO_SPACE)
-    has_moved = isinstance(error, InternalError) and _HAS_MOVED in str(error)
+    has_moved = isinstance(error, DatabaseError) and _HAS_MOVED in str(error)
     if has_moved or isinstance(error, OperationalError | InterfaceError):
         return Unavailable(NO_DATABASE)
     return None
