@@ -60,8 +60,13 @@ class Database:
 
     @classmethod
     def of_django(cls) -> Database:
-        """Return the database that Django is configured for."""
+        """Return the database that Django is configured for; `BackupError` where others may have theirs in it, too."""
         given = cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS]).get_connection_params()
+        if "search_path" in str(given.get("options", "")):
+            raise BackupError(
+                "This installation is one schema of its database: back it up and restore it with the database's own "
+                "programs (docs/scale.md)."
+            )
         known = _list_keywords()
         return cls({name: str(value) for name, value in given.items() if name in known and name != "options"})
 

@@ -260,6 +260,8 @@ ORDER BY id FOR KEY SHARE OF accounts_user
 LOCK_SESSIONS = "SELECT id FROM chat_session WHERE id = ANY(%(sessions)s) ORDER BY id FOR KEY SHARE"
 TAKE = "DELETE FROM work WHERE id = ANY(%(ids)s) AND claim = %(token)s AND user_id = ANY(%(users)s)"
 
+# The time is computed in seconds: added to a timestamp, they depend on the session's time zone as far as PostgreSQL
+# knows, and Citus computes only what is immutable from columns.
 PUT_OFF = """
 UPDATE work
 SET claim = NULL, lease_until = NULL, error = %(error)s, postponements = postponements + 1,
@@ -268,8 +270,9 @@ SET claim = NULL, lease_until = NULL, error = %(error)s, postponements = postpon
                               ELSE attempts END,
     state = CASE WHEN postponements + 1 >= %(max_postponements)s OR %(blame)s = 'work' AND attempts >= %(max_attempts)s
                  THEN 'failed' ELSE 'due' END,
-    due_at = %(now)s + LEAST(%(first_pause)s * power(2, LEAST(postponements, 30)), %(longest_pause)s)
-                     * %(jitter)s * interval '1 second'
+    due_at = to_timestamp(
+        %(now)s + LEAST(%(first_pause)s * power(2, LEAST(postponements, 30)), %(longest_pause)s) * %(jitter)s
+    )
 WHERE id = ANY(%(ids)s) AND claim = %(token)s
 """
 
@@ -396,7 +399,7 @@ def fail_work(*, work: Iterable[ClaimedWork], token: str, error: str, blame: Bla
         "token": token,
         "error": error[: Work._meta.get_field("error").max_length],
         "blame": blame,
-        "now": now,
+        "now": now.timestamp(),
         "alone_from": ALONE_FROM_ATTEMPTS,
         "max_attempts": MAX_ATTEMPTS,
         "max_postponements": MAX_POSTPONEMENTS,

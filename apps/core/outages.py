@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 
 import psycopg
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from redis.exceptions import ResponseError
 
 from apps.core.errors import JiyiError, StorageFull, Unavailable
@@ -18,6 +18,8 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _STRERROR = "No space left on device"  # PostgreSQL's messages are in English: lc_messages is C
 # How Valkey begins its answer to every write while it cannot write its file.
 _REFUSES_WRITES = "MISCONF"
+# What Citus says of a statement in whose midst the tables moved to another node; asked again, it answers.
+_HAS_MOVED = "could not find the intermediate result"
 
 
 def describe_outage(error: BaseException | None) -> Unavailable | None:
@@ -26,7 +28,8 @@ def describe_outage(error: BaseException | None) -> Unavailable | None:
         return None
     if is_storage_full(error):
         return StorageFull(NO_SPACE)
-    if isinstance(error, OperationalError | InterfaceError):
+    has_moved = isinstance(error, DatabaseError) and _HAS_MOVED in str(error)
+    if has_moved or isinstance(error, OperationalError | InterfaceError):
         return Unavailable(NO_DATABASE)
     return None
 

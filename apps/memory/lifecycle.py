@@ -36,11 +36,11 @@ from apps.webhooks.services import are_on
 # What is stored together is this far apart, so that its order is known: an answer follows its question.
 MOMENT = timedelta(microseconds=1)
 
-# The lock and the change in one round trip: the rows are locked only once the lock's subquery has returned.
+# Two statements in one round trip: the rows are locked only once the person's lock is held.
 RECORD_USE = """
+SELECT pg_advisory_xact_lock(hashtextextended(%(lock)s, 0));
 UPDATE long_term_memory
 SET access_count = access_count + 1, last_accessed = %(now)s
-FROM (SELECT pg_advisory_xact_lock(hashtextextended(%(lock)s, 0))) AS lock
 WHERE user_id = %(user)s AND id = ANY(%(ids)s)
 """
 
@@ -340,18 +340,21 @@ ORDER BY user_id
 """
 
 
+_TRACKED = [(field, f"memory.{LONG_TERM.column(field.name).column}") for field in LONG_TERM.fields if field.tracked]
+
+
 def _write_snapshot() -> str:
     """`LONG_TERM.snapshot` of a row, as the database writes it."""
-    tracked = [(field, f"memory.{LONG_TERM.column(field.name).column}") for field in LONG_TERM.fields if field.tracked]
-    always = ", ".join(f"'{field.name}', {column}" for field, column in tracked if not field.if_set)
+    always = ", ".join(f"'{field.name}', {column}" for field, column in _TRACKED if not field.if_set)
     if_set = [
         f"CASE WHEN {column}::text <> 'false' THEN jsonb_build_object('{field.name}', {column}) ELSE '{{}}' END"
-        for field, column in tracked
+        for field, column in _TRACKED
         if field.if_set
     ]
     return " || ".join([f"jsonb_build_object({always})", *if_set])
 
 
+# The snapshot is made of what the update returns, not by it: Citus returns only what is immutable.
 _EVICT = f"""
 WITH ranked AS (
     SELECT memory.id, confidence, COALESCE(own.threshold, %(threshold)s::integer) AS threshold,
@@ -366,12 +369,14 @@ WITH ranked AS (
 ), evicted AS (
     UPDATE long_term_memory AS memory SET status = 'evicted', updated_at = %(now)s
     FROM ranked WHERE memory.id = ranked.id AND (place > threshold OR ranked.confidence < floor)
-    RETURNING memory.id, user_id, space_id, {_write_snapshot()} AS after
+    RETURNING memory.id, user_id, {", ".join(column for _field, column in _TRACKED)}
+), recorded AS (
+    SELECT id, user_id, space_id, {_write_snapshot()} AS after FROM evicted AS memory
 )
 INSERT INTO memory_change (user_id, space_id, origin, action, kind, object_id, before, after, operation, created_at)
 SELECT user_id, space_id, %(origin)s, %(action)s, %(kind)s, id, after || '{{"status": "active"}}', after,
        gen_random_uuid(), %(now)s
-FROM evicted
+FROM recorded
 """  # noqa: S608 - the only things put in are our own names
 
 

@@ -190,7 +190,7 @@ UPDATE {table} SET in_index = %(into)s WHERE id IN (SELECT id FROM portion)
 def is_indexed_sql(table: str, *, user: str, model: str) -> str:
     """The condition that the index has this person's vectors of this model: what they write now belongs there too."""
     return f"""EXISTS (
-        SELECT FROM {table} AS known WHERE known.user_id = {user} AND known.model_id = {model} AND known.in_index
+        SELECT 1 FROM {table} AS known WHERE known.user_id = {user} AND known.model_id = {model} AND known.in_index
     )"""
 
 

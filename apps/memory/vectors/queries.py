@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 
 import structlog
-from django.db import connection
 
 from apps.accounts.models import User
 from apps.accounts.spaces import sight_parameters
@@ -217,24 +216,15 @@ def _get_pool() -> ThreadPoolExecutor:
 
 MATCH = """
 SELECT id, chat_id, content, message_type, created_at, similarity
-FROM match_conversations(%s::vector, %s, %s::jsonb)
+FROM match_conversations(%(vector)s::vector, %(count)s, %(filter)s::jsonb)
 """
 
-# Of the nearest, those that people can open: not summaries, nor what was edited away, nor what is temporary.
-SIMILAR = f"""
-SELECT message.id, message.session_id, message.role, near.content, message.create_time, near.similarity
-FROM match_conversations(
-    %(vector)s::vector, %(count)s, jsonb_build_object(
-        'user_id', %(user)s, 'threshold', %(threshold)s::double precision,
-        'model', (SELECT name FROM embedding_model WHERE id = %(model)s AND state = 'active'),
-        'since', %(since)s::timestamptz, 'until', %(until)s::timestamptz
-    ) || CASE WHEN %(everything)s THEN '{{}}' ELSE jsonb_build_object('space', %(space)s::uuid) END
-) AS near
-JOIN conversation_embeddings AS entry ON entry.id = near.id
-JOIN conversation AS message ON message.id = entry.message_id
-WHERE {READABLE}
-ORDER BY near.similarity DESC, near.id
-LIMIT %(limit)s
+# Of what is near, those messages that people can open: not summaries, nor what was edited away, nor what is temporary.
+# A statement of its own: Citus joins no function that reads tables (docs/scale.md).
+READ_MESSAGES = f"""
+SELECT entry.id, message.id, message.role, message.create_time
+FROM conversation_embeddings AS entry JOIN conversation AS message ON message.id = entry.message_id
+WHERE entry.id = ANY(%(ids)s) AND {READABLE}
 """  # noqa: S608 - our own names
 SPARE = 2  # how many times as many are compared, as some of them are left out
 
@@ -259,16 +249,10 @@ def search_conversations(
     Nothing below `threshold`; of one session only where `chat_id` names it. Raises `ModelUnavailable` when the query
     cannot be embedded.
     """
+    more = {} if chat_id is None else {"chat_id": str(chat_id)}
     while (model := find_active_model()) is not None:
-        conditions: dict[str, object] = {"user_id": user.pk, "threshold": threshold, "model": model.name}
-        if chat_id is not None:
-            conditions["chat_id"] = str(chat_id)
-        if not user.sight.everything:
-            conditions["space"] = user.sight.space and str(user.sight.space)
-        vector = embed_search(query, model=model)
-        with connection.cursor() as cursor:
-            cursor.execute(MATCH, [to_sql(vector), top_k, json.dumps(conditions)])
-            matches = [ConversationMatch(*row) for row in cursor.fetchall()]
+        vector = to_sql(embed_search(query, model=model))
+        matches = _match(user, vector, model=model, threshold=threshold, count=top_k, **more)
         if find_active_model() == model:  # else `reembed` switched just now, and the vectors of this one are going
             return matches
     return []
@@ -282,19 +266,26 @@ def find_similar_messages(
     Of what they and the assistant said and can still be read, archived sessions included. None where another model has
     become the active one since.
     """
-    values = {
-        "user": user.pk,
-        "vector": embedding.sql,
-        "threshold": threshold,
-        "model": embedding.model_id,
-        "count": SPARE * limit,
-        "limit": limit,
-        "since": within.since,
-        "until": within.until,
-        **sight_parameters(user),
-    }
-    active = find_active_model()
-    if active is None or active.id != embedding.model_id:
+    model = find_active_model()
+    if model is None or model.id != embedding.model_id:
         return []
-    rows = fetch_rows(SIMILAR, values)
-    return [ConversationMatch(key, chat, passage, role, at, near) for key, chat, role, passage, at, near in rows]
+    more = {name: at.isoformat() for name, at in (("since", within.since), ("until", within.until)) if at}
+    near = _match(user, embedding.sql, model=model, threshold=threshold, count=SPARE * limit, **more)
+    rows = fetch_rows(READ_MESSAGES, {"user": user.pk, "ids": [match.id for match in near], **sight_parameters(user)})
+    messages = {key: (message_id, role, at) for key, message_id, role, at in rows}
+    readable = [(match, *messages[match.id]) for match in near if match.id in messages]
+    return [
+        replace(match, id=message_id, message_type=role, created_at=at)
+        for match, message_id, role, at in readable[:limit]
+    ]
+
+
+def _match(
+    user: User, vector: str, *, model: ModelInUse, threshold: float, count: int, **more: str
+) -> list[ConversationMatch]:
+    """Return what is nearest to a vector of this model; `more`: other keys of the filter of `match_conversations`."""
+    conditions = {"user_id": user.pk, "threshold": threshold, "model": model.name, **more}
+    if not user.sight.everything:
+        conditions["space"] = user.sight.space and str(user.sight.space)
+    rows = fetch_rows(MATCH, {"vector": vector, "count": count, "filter": json.dumps(conditions)})
+    return [ConversationMatch(*row) for row in rows]
