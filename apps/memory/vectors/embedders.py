@@ -191,7 +191,7 @@ def is_indexed_sql(table: str, *, user: str, model: str) -> str:
     """The condition that the index has this person's vectors of this model: what they write now belongs there too."""
     return f"""EXISTS (
         SELECT 1 FROM {table} AS known WHERE known.user_id = {user} AND known.model_id = {model} AND known.in_index
-    )"""
+    )"""  # noqa: S608 - our own names
 
 
 def list_indexed_messages(people: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
