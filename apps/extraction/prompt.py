@@ -38,7 +38,7 @@ empty list is a good answer.
 
 Answer with one JSON object and nothing else:
 - "memories": one fact each. "content": one to four sentences that can be understood alone, in the \
-language of the message, of 用户 or "The user" in the third person, with names and dates in place of \
+language of the message, of 用户, "The user" or its word for it in the third person, with names and dates in place of \
 pronouns and of words such as "yesterday", at most {max_length} characters; no year where the person \
 gave none and the day recurs (a birthday, every Monday). "source": "user"; only if <wanted> asks for assistant, \
 "assistant" for what the assistant (role assistant) promised, recommended, decided, made or worked out and the person \

@@ -129,7 +129,7 @@ You write the note under which a person finds a conversation with their assistan
 knows in later conversations what this one was about.
 
 <earlier_note> is the note so far, if there is one; <conversation> is what was said since. Write one note of both. \
-Keep the earlier title while it still fits. Write in the language of the conversation (Chinese or English; in a mixed \
+Keep the earlier title while it still fits. Write in the language of the conversation, whichever it is (in a mixed \
 one, the one that carries the sentences). Say only what was said: no guesses, no advice, no greetings.
 {_DATA}
 
@@ -148,7 +148,7 @@ it leaves out, the assistant no longer knows.
 <earlier_summary> is the summary so far, if there is one; <conversation> is what was said after it. Write one summary \
 of both, at most {MAX_SUMMARY_CHARACTERS} characters: first what matters for going on (who the person is, what they \
 want, facts, names, dates, amounts, decisions, conclusions, what is still open), then the rest if there is room. Newer \
-words correct older ones. Write whole sentences in the language of the conversation (Chinese or English; in a mixed \
+words correct older ones. Write whole sentences in the language of the conversation, whichever it is (in a mixed \
 one, the one that carries the sentences), about "用户" or "the user", no headings, no greetings, no guesses.
 
 Every statute, case, standard or other source that is cited stays, verbatim, character by character, where it is used. \

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from apps.core.text.fold import fold_for_search, strip_accents
+from apps.core.text.languages import stem_word
 from apps.core.text.segment import NEUTRAL, is_cjk, normalize_pronouns, rarity, signs, words
 from apps.core.text.text_cache import cache_texts
 
-_ENGLISH_WORD = re.compile("[a-z]{3,40}")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
-
-_stemmers = threading.local()
 
 
 def match_words(text: str) -> list[str]:
@@ -33,21 +29,8 @@ def strip_possessive(word: str) -> str:
 
 @cache_texts(20_000)
 def stem(word: str) -> str:
-    """The stem of a folded English word (Snowball): colors → color, running → run. Other words are their own stem."""
-    if not _ENGLISH_WORD.fullmatch(word):
-        return word
-    stemmer: Any = getattr(_stemmers, "english", None)
-    if stemmer is None:  # one per thread: a stemmer keeps the word it works on
-        stemmer = _stemmers.english = _create_stemmer()
-    result: str = stemmer.stemWord(word)
-    stemmer.set_current("")
-    return result
-
-
-def _create_stemmer() -> Any:
-    from snowballstemmer import stemmer  # its thirty languages: only where a word is to be stemmed
-
-    return stemmer("english")
+    """The stem of a folded word by its alphabet (Snowball), of Latin letters the English one: running → run."""
+    return stem_word(word)
 
 
 def bigrams(word: str) -> list[str]:

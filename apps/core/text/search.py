@@ -15,7 +15,17 @@ from unicodedata import is_normalized
 from apps.core.text.clean import clean_text
 from apps.core.text.fold import fold, fold_for_search, fold_form, get_converter, simplify, strip_accents
 from apps.core.text.keywords import bigrams, extract_keywords, load_stop_words, stem, strip_possessive, word_parts
-from apps.core.text.segment import NEUTRAL, cjk_runs, is_cjk, mixed_parts, normalize_pronouns, search_words, signs
+from apps.core.text.languages import find_latin_language, stem_word
+from apps.core.text.segment import (
+    NEUTRAL,
+    cjk_runs,
+    is_cjk,
+    mixed_parts,
+    normalize_pronouns,
+    paired_runs,
+    search_words,
+    signs,
+)
 from apps.core.text.text_cache import cache_texts
 
 # Shorter stems begin too many unrelated words (run: rung).
@@ -54,12 +64,14 @@ def index_literal(text: str) -> str:
 
 
 def _terms(folded: str) -> Iterator[str]:
+    language = find_latin_language(folded)
     for word in normalize_pronouns(map(strip_possessive, search_words(folded))):
         yield word
         yield stem(word)
+        yield stem_word(word, language)
         parts = mixed_parts(word)
         yield from ("".join(parts[start:]) for start in range(1, len(parts)))
-    for run in cjk_runs(folded):
+    for run in paired_runs(folded):
         yield from bigrams(run)
     yield from signs(folded)
 
@@ -90,20 +102,21 @@ def _quote(term: str) -> str:
 def bm25_terms(text: str) -> list[str]:
     """The terms of `text`, repeats kept: words of jieba's search mode, then every two neighbouring Chinese characters.
 
-    Folded, English words stemmed, stop words and pronouns left out. The bigrams find what the segmentation missed, and
-    give a longer Chinese word that is shared more weight than a short one. A word of letters and digits also counts by
-    its parts of two characters or more (asr1605: asr, 1605), and emoji are words.
+    Folded, words stemmed by their language (`languages.py`), stop words and pronouns left out. The bigrams, also of
+    Japanese, Korean and Thai, find what the segmentation missed, and give a longer Chinese word that is shared more
+    weight than a short one. A word of letters and digits also counts by its parts of two characters or more (asr1605:
+    asr, 1605), and emoji are words.
     """
     return [term[:MAX_TERM_CHARACTERS] for term in _list_terms(fold_for_search(text))]
 
 
 def _list_terms(folded: str) -> Iterator[str]:
-    stop_words = load_stop_words()
+    stop_words, language = load_stop_words(), find_latin_language(folded)
     for word in normalize_pronouns(map(strip_possessive, search_words(folded))):
         if word != NEUTRAL and word not in stop_words:
-            yield stem(word)
+            yield from dict.fromkeys((stem(word), stem_word(word, language)))
             yield from (stem(part) for part in mixed_parts(word) if len(part) > 1)
-    for run in cjk_runs(folded):
+    for run in paired_runs(folded):
         yield from (pair for pair in bigrams(run) if pair not in stop_words)
     yield from signs(folded)
 

@@ -29,12 +29,20 @@ _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff
 
 _CJK_RUN = re.compile(rf"[\u3040-\u30ff\uac00-\ud7af{_HAN}]+")
 
+# Scripts without spaces between words: those above, Thai, Lao, Burmese and Khmer.
+_PAIRED_RUN = re.compile(rf"[\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3]+|{_CJK_RUN.pattern}")
+
+# Vowel signs of Hebrew, Arabic, Indian and Thai writing belong to the word that they stand in.
+_SIGNS_IN_WORDS = (
+    "\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3"
+)
+
 # A run with Han in it goes to jieba whole, with short Latin neighbours: its dictionary knows 卡拉OK, T恤 and C++.
 # The bounded prefix keeps the scan linear.
 _BLOCK = re.compile(
     rf"(?P<han>[A-Za-z0-9]{{0,8}}[{_HAN}][{_HAN}A-Za-z0-9+#.]*)"
     r"|(?P<word>\d+(?:\.\d+)+"
-    rf"|[^\W_{_HAN}]+(?:['’][^\W\d_{_HAN}]+)*(?:\+\+|\#)?)"
+    rf"|(?:[^\W_{_HAN}]|[{_SIGNS_IN_WORDS}])+(?:['’][^\W\d_{_HAN}]+)*(?:\+\+|\#)?)"
 )
 
 # Emoji and the like. A flag is two letters of its own kind; tones of skin are none by themselves.
@@ -135,6 +143,11 @@ def is_cjk(text: str) -> bool:
 def cjk_runs(text: str) -> list[str]:
     """The longest runs of Chinese, Japanese or Korean characters in `text`."""
     return _CJK_RUN.findall(text)
+
+
+def paired_runs(text: str) -> list[str]:
+    """The longest runs of characters of a script without spaces in `text`, of which neighbours are terms of search."""
+    return _PAIRED_RUN.findall(text)
 
 
 # The form that stands for every pronoun.
