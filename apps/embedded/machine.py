@@ -39,7 +39,7 @@ def choose_sizes(memory: int) -> Sizes:
 def read_memory(controls: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
     """Return the bytes of memory that this process and those it starts may use.
 
-    That is the least of the machine's, ``JIYI_MEMORY_MIB``, and the limits of its control group and those around it, of
+    That is the least of the host's, ``JIYI_MEMORY_MIB``, and the limits of its control group and those around it, of
     either version. A container may show its own group as the root, whatever path it tells.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
