@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import sys
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -21,12 +22,18 @@ from django.utils.crypto import salted_hmac
 def get_secret_key(data_dir: Path) -> str:
     """Return the key kept in `data_dir`, making it (mode 600) when there is none.
 
-    Safe for several processes starting at once: the file appears whole or not at all, and the first one wins.
+    Ends the process with a message where the folder cannot be written. Safe for several processes starting at once:
+    the file appears whole or not at all, and the first one wins.
     """
     path = _file(data_dir)
     if not path.exists():
-        data_dir.mkdir(parents=True, exist_ok=True)
-        draft = _write_draft(data_dir, secrets.token_urlsafe(48))
+        try:
+            data_dir.mkdir(parents=True, exist_ok=True)
+            draft = _write_draft(data_dir, secrets.token_urlsafe(48))
+        except OSError as error:  # the first thing that is ever written there
+            sys.exit(
+                f"The data folder {data_dir} cannot be written: {error.strerror}. Jiyi runs as user {os.getuid()}."
+            )
         try:
             os.link(draft, path)
         except FileExistsError:

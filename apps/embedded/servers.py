@@ -54,8 +54,8 @@ def hold_servers(
     that is killed counts as having left. Raises ServersUnavailable when one cannot be started.
     ``durable=False`` is for throw-away data.
     """
-    layout = DataLayout.at(data_dir)
-    for folder in (layout.run, layout.log):
+    layout, names = DataLayout.at(data_dir), list(names)
+    for folder in (layout.run, layout.log) if names else ():
         folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         for name in names:

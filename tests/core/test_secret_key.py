@@ -59,3 +59,8 @@ def test_a_former_key_still_reads(settings: Any):
     encrypted = encrypt("secret", purpose="a")
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", [settings.SECRET_KEY]
     assert decrypt(encrypted, purpose="a") == "secret"
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_one_line() -> None:
+    with pytest.raises(SystemExit, match="The data folder /proc/jiyi cannot be written"):
+        get_secret_key(Path("/proc/jiyi"))

@@ -23,7 +23,12 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
 COMPOSE_FILES = sorted(DEPLOY.glob("compose*.yaml"))
-KUBERNETES_FILES = sorted(path for path in (DEPLOY / "kubernetes").rglob("*.yaml") if path.name != "kustomization.yaml")
+# The kinds of the operator CloudNativePG have no schema here.
+KUBERNETES_FILES = sorted(
+    path
+    for path in (DEPLOY / "kubernetes").rglob("*.yaml")
+    if path.name != "kustomization.yaml" and path.parts[-2:] != ("cloudnativepg", "cluster.yaml")
+)
 DOCKERFILES = sorted(DEPLOY.rglob("Dockerfile"))
 UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir())
 LOCKED = "make lock and install requirements/dev.txt"
@@ -71,10 +76,42 @@ def test_the_example_overlay_renders_and_what_it_renders_is_valid(tmp_path: Path
     assert "jiyi.example.org" not in rendered  # the overlay names its own host everywhere
 
 
-@pytest.mark.parametrize("folder", ["base", "example"])
+def test_the_overlay_with_a_database_gives_its_url_to_every_container() -> None:
+    tool = find_tool("kubectl", reason="install kubectl")
+    rendered = run_tool(tool, "kustomize", DEPLOY / "kubernetes" / "cloudnativepg")
+    parts = list(yaml.safe_load_all(rendered))
+    (cluster,) = (part for part in parts if part["kind"] == "Cluster")
+    (backup,) = (part for part in parts if part["kind"] == "ScheduledBackup")
+    assert backup["spec"]["cluster"]["name"] == cluster["metadata"]["name"]
+    assert backup["spec"]["pluginConfiguration"]["name"] == cluster["spec"]["plugins"][0]["name"]
+    pods = [part["spec"]["template"]["spec"] for part in parts if "template" in part.get("spec", {})]
+    containers = [one for pod in pods for one in [*pod["containers"], *pod.get("initContainers", ())]]
+    assert len(containers) == 9
+    for container in containers:
+        (variable,) = container["env"]
+        assert (variable["name"], variable["valueFrom"]["secretKeyRef"]) == (
+            "DATABASE_URL",
+            {"name": f"{cluster['metadata']['name']}-app", "key": "uri"},
+        )
+    (secret,) = (part for part in parts if part["kind"] == "Secret")
+    assert "DATABASE_URL" not in secret["stringData"]
+
+
+def test_compose_proxy_shares_one_network_with_the_web_processes() -> None:
+    services = read_yaml(DEPLOY / "compose.yaml")[0]["services"]
+    assert len(set(services["proxy"]["networks"]) & set(services["web"]["networks"])) == 1
+
+
+def test_mounts_in_memory_use_no_option_of_docker_alone() -> None:
+    found = [value for path in COMPOSE_FILES for part in read_yaml(path) for key, value in walk(part) if key == "tmpfs"]
+    assert found
+    assert not [mount for mounts in found for mount in mounts if "uid=" in mount or "gid=" in mount]
+
+
+@pytest.mark.parametrize("folder", ["base", "cloudnativepg", "example"])
 def test_a_kustomization_lists_every_file_beside_it(folder: str) -> None:
     path = DEPLOY / "kubernetes" / folder
-    listed = set(read_yaml(path / "kustomization.yaml")[0]["resources"]) - {"../base"}
+    listed = set(read_yaml(path / "kustomization.yaml")[0]["resources"]) - {"../base", "../example"}
     assert listed == {file.name for file in path.glob("*.yaml")} - {"kustomization.yaml"}
 
 

@@ -229,6 +229,7 @@ def test_nginx_accepts_every_file(nginx: str, tmp_path: Path, site: str, upstrea
         text = (DEPLOY / "nginx" / upstream).read_text().replace("web:8000 resolve", "127.0.0.1:8000")
     else:
         text = (DEPLOY / "nginx" / upstream).read_text()
+    text = text.replace("${NGINX_LOCAL_RESOLVERS}", "127.0.0.11")  # as the image's entry point does
     (tmp_path / "upstream.conf").write_text(text)
     shutil.copy(DEPLOY / "nginx" / "locations.conf", tmp_path)
     make_certificate(tmp_path)
