@@ -21,7 +21,7 @@ from apps.accounts.services.people import get_or_create_end_user
 from apps.doors.mcp.oauth import record_connection, register_application
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin
-from tests.contracts.world import SECRET, World, build_world, dump
+from tests.contracts.world import World, build_world, dump
 from tests.support.http_server import ApiClient
 from tests.support.page_policy import list_faults
 
@@ -33,7 +33,8 @@ def _every_page_is_there(settings: Any) -> None:
     settings.WEBHOOKS = "public"
 
 
-OTHER_SECRET = "向日葵 sunflower"
+# No words of a page: spaces have colours such as violet.
+SECRET, OTHER_SECRET = "紫藤 wisteria", "向日葵 sunflower"
 _ROOT = "/admin/"
 # Django's own, without a person's data; what autocompletion and the search of the menu tell is tested below.
 _NOT_PAGES = {"catch_all", "logout", "jsi18n", "login", "autocomplete", "search", "view_on_site"}
