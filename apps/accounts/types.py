@@ -133,6 +133,14 @@ class MemorySettings(BaseModel):
     auto_context: StrictBool = Field(
         True, description=_("Automatically turns the background of a case into a shared context.")
     )
+    tidy_after_hours: Annotated[int, Field(ge=1, le=8760, strict=True)] | None = Field(
+        None,
+        description=_(
+            "Idle hours after which the model tidies up the memories. Leave empty to do so only by hand. "
+            "Needs a connected model."
+        ),
+    )
+    tidying_tokens: int = _whole(30_000, 2_000, 1_000_000, _("Maximum size of all prompts of one run, in tokens."))
     timezone: str = Field("UTC", description=_("IANA time zone used for dates."))
 
     @field_validator("timezone")

@@ -29,6 +29,7 @@ class ModelCall(models.Model):
         EXTRACTION = "extraction", _("Extraction")
         SUMMARY = "summary", _("Summaries")
         EMBEDDING = "embedding", _("Embeddings")
+        TIDYING = "tidying", _("Tidying up")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(

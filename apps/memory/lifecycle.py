@@ -233,18 +233,23 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
     writer.supersede(kind, merged, by=kept)
     with writer.change(kind, kept, Change.Action.MERGE):
         is_rewritten = kind.assign(kept, values)
-        if kind is LONG_TERM:
-            kept.confidence = max(kept.confidence, merged.confidence)
-            kept.access_count += merged.access_count
-            kept.last_accessed = max(kept.last_accessed, merged.last_accessed)
-        else:
-            kept.tags = list(dict.fromkeys([*kept.tags, *merged.tags]))[:MAX_TAGS]
-            if kept.event_start is None:
-                kept.event_start, kept.event_end = merged.event_start, merged.event_end
+        absorb(kind, kept, merged)
     if is_rewritten:
         clear_tombstones(user=user, digests=kind.digests(user, kind.get_text(kept)))
     writer.save()
     return kept
+
+
+def absorb(kind: MemoryKind, kept: Any, merged: Any) -> None:
+    """Give a memory what another of its kind, which it takes the place of, has besides its text."""
+    if kind is LONG_TERM:
+        kept.confidence = max(kept.confidence, merged.confidence)
+        kept.access_count += merged.access_count
+        kept.last_accessed = max(kept.last_accessed, merged.last_accessed)
+        return
+    kept.tags = list(dict.fromkeys([*kept.tags, *merged.tags]))[:MAX_TAGS]
+    if kept.event_start is None:
+        kept.event_start, kept.event_end = merged.event_start, merged.event_end
 
 
 @transaction.atomic

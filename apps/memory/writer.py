@@ -28,15 +28,15 @@ class Writer:
         self, user: User, *, now: datetime, operation: UUID | None = None, message_id: UUID | None = None
     ) -> None:
         self._user, self._now = user, now
-        self.operation, self._message = operation or uuid4(), message_id
+        self.operation, self._message, self._reason = operation or uuid4(), message_id, ""
         self._touched: dict[UUID, tuple[MemoryKind, Any]] = {}
         self._stored: dict[UUID, Mapping[str, Any]] = {}  # of rows that were there: their columns before
         self._rewritten: set[UUID] = set()
         self._changes: dict[tuple[UUID, UUID], ChangeDraft] = {}
 
-    def begin(self, operation: UUID, *, message_id: UUID | None = None) -> None:
-        """Name the operation that the changes from here on are part of, and the message that causes them."""
-        self.operation, self._message = operation, message_id
+    def begin(self, operation: UUID, *, message_id: UUID | None = None, reason: str = "") -> None:
+        """Name the operation that the changes from here on are part of, the message that causes them, and why."""
+        self.operation, self._message, self._reason = operation, message_id, reason
 
     def create(self, kind: MemoryKind, memory: Any, *, at: datetime | None = None, beside: Any = None) -> Any:
         """Take in a new memory whose fields are set. `at`: when it is stored, if not now.
@@ -124,7 +124,12 @@ class Writer:
             before = first.before
             action = Change.Action.CREATE if first.action == Change.Action.CREATE else action
         self._changes[memory.id, self.operation] = kind.draft(
-            memory, action=action, before=before, operation=self.operation, message_id=self._message
+            memory,
+            action=action,
+            before=before,
+            operation=self.operation,
+            message_id=self._message,
+            reason=self._reason,
         )
 
 

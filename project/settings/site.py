@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "apps.profile",
     "apps.summaries",
     "apps.extraction",
+    "apps.tidying",
     "apps.chat",
     "apps.doors",
     "apps.panel",

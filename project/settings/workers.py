@@ -77,6 +77,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.accounts.tasks.tidy_logins", 86_400),
         ("apps.costs.tasks.sum_up_old_calls", 86_400),
         ("apps.doors.tasks.run_imports", 10),
+        ("apps.tidying.tasks.tidy_for_idle", 300),
         ("apps.webhooks.tasks.deliver", 10),
         ("apps.webhooks.tasks.delete_old_deliveries", 86_400),
     )

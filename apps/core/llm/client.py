@@ -106,6 +106,11 @@ def get_chat_model() -> ChatModel:
     return choose_chat_model().model
 
 
+def has_model() -> bool:
+    """Whether a model answers that can be asked about anything, and not the offline rules. One query."""
+    return get_chat_model().name != OFFLINE
+
+
 def choose_chat_model(*, asked: str = "", preferred: str = "") -> ChosenModel:
     """Return the model for a turn. One query; not from an event loop.
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from apps.core.text.clean import estimate_tokens
 
-Job = Literal["reply", "tool_round", "extraction", "summary", "embedding"]
+Job = Literal["reply", "tool_round", "extraction", "summary", "embedding", "tidying"]
 
 # More than any call has; what a server says beyond it is nonsense, and must fit into a column of the ledger.
 MAX_TOKENS = 1_000_000_000

@@ -34,7 +34,7 @@ class ChangeDraft:
     Drafts of one call with the same `group` are one operation: undone together or not at all. `session_id`: the session
     that the object goes with when it is deleted, None for what outlives its session. `operation`: the ID of an
     operation that several calls are part of, in place of `group`. `message_id`: what was said that caused the change.
-    `space_id`: where the object is.
+    `space_id`: where the object is. `reason`: see `Change`.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class ChangeDraft:
     operation: UUID | None = None
     message_id: UUID | None = None
     space_id: UUID | None = None
+    reason: str = ""
 
 
 Origin = Change.Origin  # where changes come from (L7)
@@ -133,7 +134,7 @@ _REQUESTS = (Change.Origin.API, Change.Origin.TURN)
 # Deletions of one call are one operation. One statement for any number of objects.
 _FORGET = """
 WITH emptied AS (
-    UPDATE memory_change SET before = NULL, after = NULL
+    UPDATE memory_change SET before = NULL, after = NULL, reason = ''
     WHERE user_id = %(user)s AND kind = %(kind)s AND object_id = ANY (%(ids)s)
 )
 INSERT INTO memory_change (user_id, actor_id, origin, action, kind, object_id, operation, created_at, space_id)
@@ -168,6 +169,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
             session_id=change.session_id,
             message_id=change.message_id,
             space_id=change.space_id,
+            reason=change.reason,
             via=via,
             created_at=now,
         )
@@ -225,7 +227,7 @@ def stop_recalling_sources(user: User, memories: QuerySet[Any]) -> None:
 
 def empty_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID]) -> None:
     """Empty the records of objects that stay while a text they once held is deleted (L6); records no deletion."""
-    Change.objects.filter(user=user, kind=kind, object_id__in=object_ids).update(before=None, after=None)
+    Change.objects.filter(user=user, kind=kind, object_id__in=object_ids).update(before=None, after=None, reason="")
 
 
 def forget_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID], now: datetime) -> None:

@@ -168,6 +168,8 @@ class Reason(StrEnum):
     UNCONFIRMED = "unconfirmed"
     SET_ASIDE = "set_aside"
     ELSEWHERE = "elsewhere"
+    DERIVED = "derived"
+    UNCERTAIN = "uncertain"
 
 
 Judged = JudgedStatement | JudgedOperation

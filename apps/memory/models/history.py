@@ -23,7 +23,8 @@ class Change(models.Model):
     person said that caused the change, as long as it exists. A deletion empties `before` and `after` of every record of
     its object; its own record keeps who, when and the ID only. `session`: the one that the object is deleted with, and
     its records too. `via`: the program whose request it was, such as ``token:<key>``; "" for a person at the page and
-    for background work, of which the session says what began it. `space`: where the object was then (P4).
+    for background work, of which the session says what began it. `space`: where the object was then (P4). `reason`: why
+    tidying changed it, in a sentence for its owner (D2); a deletion empties it, too.
     """
 
     class Kind(models.TextChoices):
@@ -57,6 +58,7 @@ class Change(models.Model):
         PANEL = "panel", _("panel")
         COMMAND = "command", _("command")
         LIFE_CYCLE = "life_cycle", _("lifecycle")
+        TIDYING = "tidying", _("tidying")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="changes"
@@ -97,6 +99,7 @@ class Change(models.Model):
     )
     space = in_space()
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
+    reason = models.CharField(_("reason"), max_length=300, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
 
     class Meta:
