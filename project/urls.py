@@ -18,6 +18,7 @@ urlpatterns = [
     path("chat/", include("apps.chat.urls")),
     path("memory/", include("apps.memory.urls")),
     path("memory/", include("apps.costs.urls")),
+    path("memory/", include("apps.tidying.urls")),
     path("", include("apps.accounts.urls")),
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),

@@ -84,7 +84,15 @@ def list_entries(request: HttpRequest) -> list[Entry]:
     return [
         Entry("overview", _("Overview"), "dashboard", (make_page(_("Overview"), "dashboard", "index"),)),
         Entry("memories", _("Memories"), "neurology", (replace(memories, parts=kinds),)),
-        Entry("review", _("Review"), "inbox", (make_page(_("Review queue"), "inbox", "review"),)),
+        Entry(
+            "review",
+            _("Review"),
+            "inbox",
+            (
+                make_page(_("Review queue"), "inbox", "review"),
+                make_page(_("Tidying up"), "cleaning_services", "tidying"),
+            ),
+        ),
         Entry(
             "conversations",
             _("Conversations"),

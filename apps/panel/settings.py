@@ -51,7 +51,7 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         gettext_lazy("Keeping and forgetting"),
         (
             "working_ttl_minutes", "working_max_bytes", "working_archive", "embedding_retention_days",
-            "eviction_threshold", "confidence_floor",
+            "eviction_threshold", "confidence_floor", "tidy_after_hours", "tidying_tokens",
         ),
     ),
 )  # fmt: skip
@@ -86,6 +86,8 @@ LABELS = {
     "confirm_ends": gettext_lazy("Confirm before a memory ends"),
     "remembered_feedback": gettext_lazy("Mention what was remembered"),
     "auto_context": gettext_lazy("Create shared contexts"),
+    "tidy_after_hours": gettext_lazy("Tidy up after"),
+    "tidying_tokens": gettext_lazy("Tokens per tidying run"),
     "timezone": gettext_lazy("Time zone"),
 }
 
@@ -98,6 +100,8 @@ UNITS = {
     "working_ttl_minutes": gettext_lazy("minutes"),
     "working_max_bytes": gettext_lazy("bytes"),
     "embedding_retention_days": gettext_lazy("days"),
+    "tidy_after_hours": gettext_lazy("idle hours"),
+    "tidying_tokens": gettext_lazy("tokens"),
 }
 
 # What it means that one of these has no value.
@@ -105,6 +109,7 @@ EMPTY = {
     "semantic_min_similarity": gettext_lazy("automatic"),
     "eviction_threshold": gettext_lazy("no limit"),
     "confidence_floor": gettext_lazy("off"),
+    "tidy_after_hours": gettext_lazy("only by hand"),
 }
 
 WEIGHT_LABELS = {

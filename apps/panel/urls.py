@@ -37,6 +37,7 @@ from apps.panel.security import (
 )
 from apps.panel.settings import SettingsPage
 from apps.panel.sources import SourcePage
+from apps.panel.tidying import StartTidying, TidyingPage, UndoTidying
 from apps.panel.timeline import TimelinePage
 from apps.panel.transfer import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 
@@ -44,6 +45,9 @@ from apps.panel.transfer import ConfirmPage, DownloadPage, PreviewPage, Transfer
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
     ("timeline/", TimelinePage, "timeline"),
+    ("tidying/", TidyingPage, "tidying"),
+    ("tidying/start/", StartTidying, "tidying_start"),
+    ("tidying/undo/<uuid:run_id>/", UndoTidying, "tidying_undo"),
     ("sources/", SourcePage, "sources"),
     ("conversations/export/<uuid:session_id>/", SessionDownload, "session_export"),
     ("transfer/", TransferPage, "transfer"),

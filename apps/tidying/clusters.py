@@ -19,7 +19,7 @@ _ROWS = 1_000
 class Nearness:
     """How near memories are in meaning: the cosine of their vectors, of those that have one."""
 
-    def __init__(self, vectors: Mapping[UUID, Sequence[float]], *, min_similarity: float) -> None:
+    def __init__(self, vectors: Mapping[UUID, npt.ArrayLike], *, min_similarity: float) -> None:
         """`min_similarity`: the cosine below which two texts have nothing to do with each other (K9)."""
         self._places = {memory_id: place for place, memory_id in enumerate(vectors)}
         self._ids = list(vectors)

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import numpy.typing as npt
 from django.db.models import Max, Min
 from pgvector import HalfVector
 
@@ -158,7 +159,7 @@ def _read_nearness(user: User, ids: Collection[UUID]) -> Nearness:
         min_similarity = get_embedder(model.name).min_similarity
     except ModelUnavailable:
         min_similarity = 1.0
-    vectors: dict[UUID, Sequence[float]] = {}
+    vectors: dict[UUID, npt.ArrayLike] = {}
     for kind in KINDS:
         rows = kind.embeddings.objects.filter(user=user, model=model.id, memory__status=Status.ACTIVE)
         for memory_id, vector in rows.values_list("memory_id", "embedding").iterator():

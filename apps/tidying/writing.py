@@ -34,7 +34,7 @@ def write_decisions(user: User, decisions: Sequence[Decision], *, now: datetime)
         named = [*decision.targets, *([decision.keep] if decision.keep else [])]
         if not all(_is_unchanged(rows, memory) for memory in named):
             continue
-        writer.begin(uuid4(), reason=decision.reason)
+        writer.begin(uuid4(), reason=_choose_reason(decision))
         if decision.waits is not None:
             _hold(writer, decision, decision.waits, rows)
         elif decision.action is Action.END:
@@ -45,6 +45,15 @@ def write_decisions(user: User, decisions: Sequence[Decision], *, now: datetime)
         operations.append(writer.operation)
     writer.save()
     return operations
+
+
+def _choose_reason(decision: Decision) -> str:
+    """The reason as it may be kept: it goes with the memories that change, and must not quote any other.
+
+    What takes the place of a memory of its kind is deleted with that; of the other kind, it may be deleted alone.
+    """
+    across = decision.keep is not None and any(memory.kind is not decision.keep.kind for memory in decision.targets)
+    return "" if across or decision.action is Action.PATTERN else decision.reason
 
 
 def _read_rows(user: User, decisions: Sequence[Decision]) -> Rows:
@@ -70,7 +79,8 @@ def _end_for(writer: Writer, decision: Decision, rows: Rows) -> None:
     keep, kept = get_kind(decision.keep.kind), rows[decision.keep.id]
     for memory in decision.targets:
         kind, row = get_kind(memory.kind), rows[memory.id]
-        writer.supersede(kind, row, by=kept if kind is keep else None)
+        action = Change.Action.MERGE if decision.action is Action.MERGE else Change.Action.SUPERSEDE
+        writer.supersede(kind, row, by=kept if kind is keep else None, action=action)
         if decision.action is Action.MERGE:
             with writer.change(keep, kept, Change.Action.MERGE):
                 absorb(keep, kept, row)

@@ -20,6 +20,7 @@ from apps.conversations.models import Message, Session
 from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.summaries.models import SessionSummary
+from apps.tidying.models import Tidying
 from tests.contracts.document import list_described, list_examples
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.world import SECRET, World, build_world, dump
@@ -49,6 +50,7 @@ LISTS: dict[str, tuple[str, type[Model]]] = {
     "changes": ("?limit=200", Change),
     "spaces": ("?limit=200", Space),
     "imports": ("?limit=200", PastImport),
+    "tidyings": ("?limit=200", Tidying),
 }
 OTHER_READS = {
     **dict.fromkeys(("memories-export", "settings", "profile", "export", "costs", "openai-models", "models"), ""),

@@ -46,6 +46,7 @@ from apps.profile.models import ProfileProposal
 from apps.profile.services import list_pending_proposals, propose_sections, update_profile
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary
+from apps.tidying.models import Tidying
 from apps.webhooks.models import Delivery, Event, Webhook
 from apps.webhooks.services import save_webhook
 from tests.contracts.routes import Route
@@ -77,6 +78,7 @@ class World:
     past_import: str
     attachment: str
     space: str
+    tidying: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -94,6 +96,7 @@ class World:
             "import_id": self.past_import,
             "attachment_id": self.attachment,
             "space_id": self.space,
+            "run_id": self.tidying,
             "response_id": f"resp_{uuid.UUID(self.reply).hex}",
             "model": "jiyi",
         }
@@ -170,6 +173,8 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     past_import = create_import(user=user, file=file, name=secret, now=now)
     while run_imports(token="world"):
         pass
+    created = Change.objects.get(object_id=pending_atomic.id).operation
+    tidying = Tidying.objects.create(user=user, state=Tidying.State.DONE, operations=[created], finished_at=now)
     return World(
         session=str(session.id),
         reply=reply,
@@ -184,6 +189,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         pending_atomic=str(pending_atomic.id),
         past_import=str(past_import.id),
         attachment=attached["id"],
+        tidying=str(tidying.id),
         space=str(user.sight.space or create_space(user=user.overseeing(), name=secret[:100]).id),
     )
 

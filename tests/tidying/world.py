@@ -20,7 +20,11 @@ from apps.memory.lifecycle import create_atomic_memories
 from apps.memory.types import AtomicDraft
 
 _DUPLICATES = (
-    ("The user is allergic to {}.", "The user has an allergy to {}.", "The user must not eat {}, being allergic to it."),
+    (
+        "The user is allergic to {}.",
+        "The user has an allergy to {}.",
+        "The user must not eat {}, being allergic to it.",
+    ),
     ("用户对{}过敏。", "用户有{}过敏。", "用户吃{}会过敏。"),
     ("The user plays the {}.", "The user can play the {}.", "Playing the {} is a hobby of the user's."),
     ("用户会弹{}。", "弹{}是用户的爱好。", "用户平时弹{}。"),

@@ -60,6 +60,7 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
         "message_id": "2f6a1f0a-7c7e-4a35-8b8e-0d5f3a9e6b11",
         "before": {"key": "home", "value": "Leeds", "category": "fact", "status": "active"},
         "after": {"key": "home", "value": "Leeds", "category": "fact", "status": "superseded"},
+        "reason": "",
         "undone_by": None,
         "can_be_undone": True,
         "created_at": "2026-10-03T08:30:06.402117Z",
@@ -88,12 +89,14 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
             "message_id",
             "before",
             "after",
+            "reason",
             "undone_by",
             "can_be_undone",
             "created_at",
         )
         extra_kwargs = {
             "operation": {"help_text": "Changes with the same operation belong together and are undone together."},
+            "reason": {"help_text": "Why tidying up changed it; empty for other changes."},
             "undone_by": {"help_text": "The operation that undid it."},
             "space": {"help_text": "ID of the space that it was in; null: everywhere."},
         }
