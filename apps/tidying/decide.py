@@ -45,12 +45,12 @@ Proposed = Collection[frozenset[UUID]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What decisions depend on besides the memories. `is_near`: whether two are about the same.
+    """What decisions depend on besides the memories. `is_related`: whether two are about the same.
 
     `said`: what active, pending and rejected memories say, normalised (`normalize_value`).
     """
 
-    is_near: Callable[[UUID, UUID], bool]
+    is_related: Callable[[ReadMemory, ReadMemory], bool]
     proposed: Proposed = ()
     said: Collection[str] = ()
     threshold: float = 0.0
@@ -112,7 +112,7 @@ class Decider:
         if not targets or any(memory.fixed or not _may_end(memory, keep, is_merge=is_merge) for memory in targets):
             return None
         waits = self._find_wait(change, targets)
-        if waits is None and not all(self._is_related(memory, keep) for memory in targets):
+        if waits is None and not all(self._situation.is_related(memory, keep) for memory in targets):
             waits = Reason.UNCERTAIN
         return Decision(
             action=change.action, targets=tuple(targets), keep=keep, reason=_clean(change.reason), waits=waits
@@ -166,9 +166,6 @@ class Decider:
         if any(memory.by_owner for memory in targets):
             return Reason.BY_OWNER
         return Reason.UNSURE if change.confidence < self._situation.threshold else None
-
-    def _is_related(self, one: ReadMemory, other: ReadMemory) -> bool:
-        return bool(one.key and one.key == other.key) or self._situation.is_near(one.id, other.id)
 
 
 def _may_end(memory: ReadMemory, keep: ReadMemory, *, is_merge: bool) -> bool:

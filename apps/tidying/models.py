@@ -17,7 +17,8 @@ class Tidying(models.Model):
     A worker holds it by `claim` until `lease_until`; everything that it does is written in the transaction that marks
     it done, so that there is either a whole letter or none. `operations`: what it changed, each undone by itself;
     `proposals`: what it proposed for the profile. `shown`: how many memories the model saw. `covered`: the newest
-    change record that no later run has to look at again. `error`: a name, never text (R3).
+    change record that it knew; `left`: memories that were new and did not fit into its budget, for the next run.
+    `error`: a name, never text (R3).
     """
 
     class State(models.TextChoices):
@@ -35,6 +36,7 @@ class Tidying(models.Model):
     proposals = ArrayField(models.UUIDField(), verbose_name=_("profile proposals"), default=list, blank=True)
     shown = models.PositiveIntegerField(_("memories read"), default=0)
     covered = models.BigIntegerField(default=0, editable=False)
+    left = ArrayField(models.UUIDField(), default=list, editable=False)
     read_at = models.DateTimeField(null=True, editable=False)
     error = models.CharField(_("error"), max_length=100, blank=True, default="", editable=False)
     claim = models.CharField(max_length=64, null=True, blank=True, editable=False)  # noqa: DJ001 (null is "nobody's")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import numpy.typing as npt
-from django.db.models import Max, Min
+from django.db.models import Max
 from pgvector import HalfVector
 
 from apps.accounts.models import User
@@ -20,6 +20,7 @@ from apps.core.text.clean import estimate_tokens, readable_text
 from apps.core.text.fold import normalize_value
 from apps.core.text.time_expressions import find_times
 from apps.memory.changes.records import find_written_by_owner
+from apps.memory.judge.twins import shares_key
 from apps.memory.keyed import list_items
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM
 from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Status
@@ -27,6 +28,7 @@ from apps.memory.types import KindName
 from apps.memory.vectors.embedders import find_active_model
 from apps.tidying.clusters import Item, Nearness
 from apps.tidying.decide import Proposed
+from apps.tidying.models import Tidying
 from apps.tidying.prompt import TOKENS_PER_MEMORY, ReadMemory
 
 # Newest memories of each kind that a run looks at.
@@ -36,17 +38,24 @@ _CHANGED_KINDS = (Change.Kind.LONG_TERM, Change.Kind.ATOMIC)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a run works on: the memories, oldest first; `news`: the record by which each is new since the last run.
+    """What a run works on: the memories, oldest first; `news`: those that are new since the last run.
 
     `newest`: the newest record that was read. `proposed`, `said`: as `apps.tidying.decide.Situation` has them.
     """
 
     memories: Sequence[ReadMemory]
-    news: Mapping[UUID, int]
+    news: Collection[UUID]
     nearness: Nearness
     newest: int
     proposed: Proposed
     said: Collection[str]
+
+    def is_related(self, one: ReadMemory, other: ReadMemory) -> bool:
+        """Whether two memories are about the same: by key, by meaning, or a sentence tells what a key names."""
+        if one.key and one.key == other.key:
+            return True
+        tells = any(memory.key and shares_key(memory.key, told.text) for memory, told in ((one, other), (other, one)))
+        return tells or self.nearness.is_near(one.id, other.id)
 
     def list_items(self, space_id: UUID | None) -> list[Item]:
         """Return the memories of a space as they are grouped."""
@@ -57,10 +66,8 @@ class Reading:
         ]
 
 
-def read_memories(
-    user: User, *, settings: MemorySettings, covered: int, since: datetime | None, now: datetime
-) -> Reading:
-    """Read the active memories of every space that are recalled. `covered`, `since`: how far the last run had come.
+def read_memories(user: User, *, settings: MemorySettings, last: Tidying | None, now: datetime) -> Reading:
+    """Read the active memories of every space that are recalled. `last`: the run before.
 
     News is what anybody but a run has changed since, and what has come to its end since. About ten queries.
     """
@@ -75,12 +82,11 @@ def read_memories(
         replace(memory, by_owner=memory.id in by_owner, fixed=memory.fixed or memory.id in taken_back)
         for memory in memories
     ]
-    recorded = Change.objects.filter(user=user, id__gt=covered, kind__in=_CHANGED_KINDS)
-    changed = recorded.exclude(origin=Change.Origin.TIDYING).order_by().values("object_id").annotate(first=Min("id"))
-    news: dict[UUID, int] = dict(changed.values_list("object_id", "first"))
-    for memory in memories:
-        if since is not None and memory.ends_at is not None and since < memory.ends_at <= now:
-            news.setdefault(memory.id, newest)
+    recorded = Change.objects.filter(user=user, id__gt=last.covered if last else 0, kind__in=_CHANGED_KINDS)
+    news = set(recorded.exclude(origin=Change.Origin.TIDYING).values_list("object_id", flat=True))
+    if last is not None and last.read_at is not None:
+        news.update(last.left)
+        news.update(one.id for one in memories if one.ends_at is not None and last.read_at < one.ends_at <= now)
     proposed, said = _read_decided(user)
     return Reading(memories, news, _read_nearness(user, set(ids)), newest, proposed, said)
 

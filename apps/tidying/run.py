@@ -6,7 +6,7 @@ No transaction and no lock is held while the model answers. A run that is killed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -51,12 +51,13 @@ class ClaimLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the model proposed and what comes of it. `covered`: the newest record that was looked at."""
+    """What the model proposed and what comes of it. `covered`: the newest record that was read."""
 
     decisions: Sequence[Decision] = ()
     sections: Sequence[ProposedText] = ()
     shown: int = 0
     covered: int = 0
+    left: Sequence[UUID] = ()
     read_at: datetime | None = None
 
 
@@ -128,13 +129,12 @@ def find_last(user: User) -> Tidying | None:
 
 def _propose(user: User, run: Tidying, *, settings: MemorySettings) -> Outcome:
     """Read, and ask about what is new with what is near to it, as far as the budget of a run goes."""
-    now, last = timezone.now(), find_last(user)
-    covered, since = (last.covered, last.read_at) if last else (0, None)
-    reading = read_memories(user, settings=settings, covered=covered, since=since, now=now)
+    now = timezone.now()
+    reading = read_memories(user, settings=settings, last=find_last(user), now=now)
     plan = plan_calls(reading, budget=settings.tidying_tokens)
     decider = Decider(
         Situation(
-            is_near=reading.nearness.is_near,
+            is_related=reading.is_related,
             proposed=reading.proposed,
             said=reading.said,
             threshold=settings.auto_accept_confidence,
@@ -161,49 +161,43 @@ def _propose(user: User, run: Tidying, *, settings: MemorySettings) -> Outcome:
         decisions=decisions,
         sections=list(sections.values()),
         shown=sum(map(len, plan.calls)),
-        covered=plan.covered,
+        covered=reading.newest,
+        left=plan.left,
         read_at=now,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The calls of a run, each the IDs of what is shown, and the newest record that they cover."""
+    """The calls of a run, each the IDs of what is shown; `left`: what is new and is for the next run."""
 
-    calls: Sequence[Sequence[UUID]] = field(default_factory=list)
-    covered: int = 0
+    calls: Sequence[Sequence[UUID]] = ()
+    left: Sequence[UUID] = ()
 
 
 def plan_calls(reading: Reading, *, budget: int) -> Plan:
-    """Choose what to ask about: the clusters in which something is new, the longest waiting first, within a budget.
+    """Choose what to ask about: the clusters in which something is new, within a budget. Nothing new: no call. Pure.
 
-    `budget`: tokens of all prompts, as estimated; what does not fit is for the next run. Nothing new: no call. Pure.
+    `budget`: tokens of all prompts, as estimated; no call is larger than it.
     """
+    together = min(TOKENS_TOGETHER, budget - INSTRUCTION_TOKENS)
     calls: list[Sequence[UUID]] = []
-    covered = reading.newest
+    left: list[UUID] = []
     for space_id in dict.fromkeys(memory.space_id for memory in reading.memories):
         items = {item.id: item for item in reading.list_items(space_id)}
-        clusters = group(list(items.values()), reading.nearness, most=MEMORIES_TOGETHER, tokens=TOKENS_TOGETHER)
-        news = [(_find_news(cluster, reading), cluster) for cluster in clusters]
-        waiting = sorted((one for one in news if one[0] is not None and len(one[1]) > 0), key=lambda one: one[0] or 0)
-        packed = pack(
-            ([items[one] for one in cluster] for _first, cluster in waiting),
-            most=MEMORIES_TOGETHER,
-            tokens=TOKENS_TOGETHER,
-        )
-        for ids in packed:
+        clusters = group(list(items.values()), reading.nearness, most=MEMORIES_TOGETHER, tokens=together)
+        new = [[items[one] for one in cluster] for cluster in clusters if any(one in reading.news for one in cluster)]
+        for ids in pack(new, most=MEMORIES_TOGETHER, tokens=together):
             cost = INSTRUCTION_TOKENS + sum(items[one].tokens for one in ids)
+            # Alone, a memory that is longer than a call is left out for good: nothing is compared with it.
+            if len(ids) == 1 and cost > together + INSTRUCTION_TOKENS:
+                continue
             if cost > budget:
-                first = min(reading.news[one] for one in ids if one in reading.news)
-                covered = min(covered, first - 1)
+                left += [one for one in ids if one in reading.news]
             else:
                 budget -= cost
                 calls.append(ids)
-    return Plan(calls, covered)
-
-
-def _find_news(cluster: Sequence[UUID], reading: Reading) -> int | None:
-    return min((reading.news[one] for one in cluster if one in reading.news), default=None)
+    return Plan(calls, left)
 
 
 def _read_profile(user: User) -> dict[str, str]:
@@ -231,6 +225,7 @@ def _write(user: User, run: Tidying, outcome: Outcome, *, token: str) -> None:
         row.proposals = _propose_sections(user, outcome.sections, now=now)
         row.state, row.finished_at, row.error = Tidying.State.DONE, now, ""
         row.shown, row.covered, row.read_at = outcome.shown, outcome.covered, outcome.read_at
+        row.left = list(outcome.left)
         row.claim = row.lease_until = None
         row.save()
         record_calls(calls, owners={(user.pk, user.data_epoch): 1})

@@ -53,6 +53,8 @@ HOSTILE_HEADERS: dict[str, str] = {
 ENGINE = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(Path(__file__).with_name("schemathesis.toml"))]
 LONG_RUN = ["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "15", "--seed", "1"]
 
+NEED_A_MODEL = {"start_tidying"}  # none is connected here: this is refused
+
 OPERATIONS = [
     result.ok() for result in schemathesis.openapi.from_dict(copy.deepcopy(get_document())).get_all_operations()
 ]
@@ -108,7 +110,8 @@ def test_the_examples_of_requests_work_whatever_headers_come_with_them(
             for body in list_bodies(described, client):
                 parameters = {"q": "violet", "confirm": "all", "memories": "move", "to": "none"}
                 answer = client.request(described.method, path, params=parameters, headers=HOSTILE_HEADERS, **body)
-                assert answer.status_code in (200, 201, 202), answer.text
+                served = (409,) if described.id in NEED_A_MODEL else (200, 201, 202)
+                assert answer.status_code in served, answer.text
                 assert str(answer.status_code) in described.operation["responses"]
 
 

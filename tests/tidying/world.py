@@ -60,9 +60,13 @@ _CHANGES = (
     ("The user's rent is {} pounds.", ("900", "1100")),
 )
 _PLANS = (
-    "The user will see the dentist about tooth {}.", "The user plans to hike trail {} with Ann.", "用户打算去看第{}场音乐会。",
-    "The user is going to hand in report {}.", "用户要参加第{}次面试。", "The user will meet client number {} for lunch.",
-)  # fmt: skip
+    "The user will see the dentist about tooth {}.",
+    "The user plans to hike trail {} with Ann.",
+    "用户打算去看第{}场音乐会。",
+    "The user is going to hand in report {}.",
+    "用户要参加第{}次面试。",
+    "The user will meet client number {} for lunch.",
+)
 _HABITS = (
     ("The user went running along the canal on a {}.", "The user often runs along the canal."),
     ("The user ordered ramen for dinner on {}.", "The user likes ramen for dinner."),
@@ -75,7 +79,7 @@ _DAYS_ZH = ("周一", "周三", "周五", "周日")
 _PLAIN = (
     "The user's sister Nora is a vet.", "用户的猫叫豆豆。", "The user takes sertraline 50 mg.", "用户是素食者。",
     "The user was born on 3 May 1991.", "用户的女儿叫小满。", "The user studied physics in Graz.", "用户会说西班牙语。",
-    "The user's car is insured with Allianz.", "用户不喝酒。", "The user collects stamps of birds.", "用户的血型是B型。",
+    "The user insures with Allianz.", "用户不喝酒。", "The user collects stamps of birds.", "用户的血型是B型。",
     "The user's grandfather was a miner.", "用户怕打雷。", "The user prefers window seats.", "用户的老家在兰州。",
     "The user keeps two beehives.", "用户左手写字。", "The user writes with green ink.", "用户的邻居老周修钟表。",
 )  # fmt: skip
@@ -103,7 +107,7 @@ class World:
 
 
 def make_world(*, now: datetime, share: float = 1.0) -> World:
-    """Return 200 memories: 30 facts in three wordings, 20 that replaced 20, 30 past plans, 20 showing 5 patterns, 20 more.
+    """Return 200 memories: 30 facts in 3 wordings, 20 that replaced 20, 30 past plans, 20 for 5 patterns, 20 more.
 
     `share`: less of everything.
     """

@@ -224,6 +224,8 @@ class AtomicWaits(MemoryWaits):
                 Reason.MANY_ENDS: _("One message would end many memories at once."),
                 Reason.SET_ASIDE: _set_aside(),
                 Reason.ELSEWHERE: _elsewhere(row),
+                Reason.DERIVED: _("It was derived from several memories, so it needs your approval."),
+                Reason.UNCERTAIN: _("The model proposes this, but it is not plain from the memories themselves."),
                 Reason.UNCONFIRMED: _("Asked a second time, the model did not confirm that the memory ends."),
             }
             yield Item(

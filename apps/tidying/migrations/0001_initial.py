@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
                 ('proposals', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), blank=True, default=list, size=None, verbose_name='profile proposals')),
                 ('shown', models.PositiveIntegerField(default=0, verbose_name='memories read')),
                 ('covered', models.BigIntegerField(default=0, editable=False)),
+                ('left', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), default=list, editable=False, size=None)),
                 ('read_at', models.DateTimeField(editable=False, null=True)),
                 ('error', models.CharField(blank=True, default='', editable=False, max_length=100, verbose_name='error')),
                 ('claim', models.CharField(blank=True, editable=False, max_length=64, null=True)),
