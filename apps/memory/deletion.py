@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -24,7 +24,14 @@ from apps.memory.changes.records import forget_history, stop_recalling_sources
 from apps.memory.keyed import Deleted, list_items, list_leaves
 from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind
 from apps.memory.locking import lock_memories
-from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, WorkingMemory, WorkingMemoryRevision
+from apps.memory.models import (
+    SEARCH_FIELDS,
+    AtomicMemory,
+    LongTermMemory,
+    Status,
+    WorkingMemory,
+    WorkingMemoryRevision,
+)
 from apps.memory.tombstones import add_tombstones, digest_key
 from apps.memory.types import KindName
 from apps.memory.working import forget_parts
@@ -142,7 +149,25 @@ def _delete(kind: MemoryKind, user: User, ids: Sequence[UUID] | None, *, now: da
         left = mine.filter(normalized_key__in=keys, status__in=CURRENT).values_list("normalized_key", flat=True)
         digests -= {digest_key(user, key) for key in left}
     add_tombstones(user=user, digests=digests, now=now)
+    _forget_proposals(kind, user, texts, now=now)
     return len(texts)
+
+
+def _forget_proposals(kind: MemoryKind, user: User, texts: Mapping[UUID, Mapping[str, Any]], *, now: datetime) -> None:
+    """Take deleted memories out of what is proposed about them, and delete what only repeats one of them."""
+    gone = set(map(str, texts))
+    said = {normalize_value(": ".join(filter(None, kind.describe(values)))) for values in texts.values()}
+    repeating = []
+    for row in AtomicMemory.objects.filter(user=user, proposal__isnull=False):
+        proposal = row.proposal or {}
+        named = proposal["targets"]
+        left = [target for target in named if target["id"] not in gone]
+        if row.status == Status.PENDING and row.normalized_content in said:
+            repeating.append(row.id)
+        elif len(left) < len(named):
+            row.proposal = {**proposal, "targets": left}
+            row.save(update_fields=["proposal"])
+    _delete(ATOMIC, user, repeating, now=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ CELERY_TASK_ROUTES = {
     "apps.extraction.tasks.embed": {"queue": "embedding"},
     "apps.extraction.tasks.extract": {"queue": "model"},
     "apps.extraction.tasks.summarize": {"queue": "model"},
+    "apps.tidying.tasks.tidy": {"queue": "model"},
     "apps.memory.tasks.embed_memories": {"queue": "embedding"},
     "apps.memory.tasks.change_embedding_model": {"queue": "embedding"},
 }

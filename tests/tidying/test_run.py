@@ -219,6 +219,20 @@ def test_a_deleted_memory_leaves_no_word_in_the_letter(user: User, connect: Conn
     assert (change.before, change.after, change.reason) == (None, None, "")
 
 
+def test_what_waits_about_a_deleted_memory_goes_with_it(user: User, connect: Connect) -> None:
+    leeds, _york = learn(user, LEEDS, YORK)
+    update_memory(ATOMIC, user=user, memory_id=leeds.id, changes={"tags": ["home"]}, now=timezone.now())
+    end = {"action": "end"}
+    connect(StandIn(lambda numbers: {"changes": [end | {"memories": [numbers[LEEDS]]}, *derive(numbers)["changes"]]}))
+    runs = learn(user, *RUNS)
+    tidy(user)
+    assert AtomicMemory.objects.filter(user=user, status=Status.PENDING).count() == 2
+    delete_memories(ATOMIC, user=user, ids=[leeds.id, runs[0].id], now=timezone.now())
+    (pattern,) = AtomicMemory.objects.filter(user=user, status=Status.PENDING)
+    assert [target["id"] for target in pattern.proposal["targets"]] == [str(runs[1].id), str(runs[2].id)]
+    assert not AtomicMemory.objects.filter(user=user, content=LEEDS).exists()
+
+
 # What fails
 
 

@@ -159,7 +159,12 @@ class CapableModel:
 
     async def stream(self, request: ModelRequest) -> Any:
         self.requests.append(request)
-        yield json.dumps({"changes": list(self._judge(read_shown(request))), "profile": []}, ensure_ascii=False)
+        changes = self.judge_text(request.messages[-1].content)
+        yield json.dumps({"changes": changes, "profile": []}, ensure_ascii=False)
+
+    def judge_text(self, prompt: str) -> list[dict[str, Any]]:
+        """Return the changes for the memories in a prompt."""
+        return list(self._judge(_read_block(prompt)))
 
     def _judge(self, shown: Mapping[int, str]) -> Iterator[dict[str, Any]]:
         world, numbers = self._world, {text: number for number, text in shown.items()}
@@ -184,7 +189,11 @@ class CapableModel:
 
 def read_shown(request: ModelRequest) -> dict[int, str]:
     """Return the memories that a call shows, by number."""
-    block = re.search(r"<memories>\n(.*?)\n</memories>", request.messages[-1].content, re.DOTALL)
+    return _read_block(request.messages[-1].content)
+
+
+def _read_block(prompt: str) -> dict[int, str]:
+    block = re.search(r"<memories>\n(.*?)\n</memories>", prompt, re.DOTALL)
     assert block is not None
     rows = [json.loads(unescape(line)) for line in block[1].splitlines()]
     return {row["number"]: row["text"] for row in rows}
