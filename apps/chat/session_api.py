@@ -207,11 +207,11 @@ class SessionView(APIView):
 
     @operation("update_session", scope=Scope.WRITE, body=SessionChangeRequest, problems=[NO_SPACE])
     def patch(self, request: Request, session_id: str) -> Response:
-        """Rename, pin, archive, pause or move a session, or choose its model.
+        """Rename, pin, archive, pause or move a session.
 
-        What is not named stays. An archived session is still recalled and found. What is said in a `paused` one is
-        not remembered, also after it was resumed; what was said before is. One that moves to a `space` takes
-        along what was learned in it.
+        Or choose its model. What is not named stays. An archived session is still recalled and found. What is
+        said in a `paused` one is not remembered, also after it was resumed; what was said before is. One that
+        moves to a `space` takes along what was learned in it.
         """
         changes: Any = read_body(SessionChangeRequest, request)
         _check_model(changes.get("model", ""))

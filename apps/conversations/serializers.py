@@ -19,7 +19,7 @@ from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCh
 from apps.core.operations import Problem
 
 PAUSED_BY = serializers.ChoiceField(
-    choices=Pause.values,
+    choices=Pause.choices,
     allow_null=True,
     help_text="What paused remembering when it was said: the setting `memory.paused`, the space, the session, or the "
     "request. Null if nothing did.",
@@ -93,7 +93,7 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
 
     @extend_schema_field(
         serializers.ChoiceField(
-            choices=Pause.values[:-1],
+            choices=Pause.choices,
             allow_null=True,
             help_text="What pauses remembering for what is said in it now, the widest first: the setting "
             "`memory.paused`, its space, or the session; null if nothing does.",
