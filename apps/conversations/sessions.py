@@ -169,9 +169,19 @@ def is_made_title(session: Session) -> bool:
     return session.title == _read_made_title(session)
 
 
+def get_told_title(session: Session) -> str:
+    """Return what a session is called as other sessions may be told: "" for what was said while paused (D5)."""
+    said = _find_first_said(session)
+    return "" if said and said.paused_by and session.title == make_title(said.content) else session.title
+
+
 def _read_made_title(session: Session) -> str | None:
-    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
+    said = _find_first_said(session)
     return make_title(said.content) if said else None
+
+
+def _find_first_said(session: Session) -> Message | None:
+    return session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
 
 
 def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:

@@ -188,6 +188,10 @@ def test_no_other_conversation_is_told_of_it(alice: ApiClient, model: ScriptedMo
     )
     assert {str(key) for key in find_withheld(alice.user, ids)} == set(ids)
     assert not SessionSummary.objects.exists()
+    agent = McpCaller(create_token(user=alice.user, name="notebook"))
+    assert agent.call("search_conversations", query="minster", space="Novel")["results"] == []
+    read = agent.call("read_conversation", session_id=session, space="Novel")
+    assert (read["title"], read["results"]) == ("", [])
     # Its owner finds it, as ever.
     (found,) = alice.get("/chat/search", params={"q": "minster", "mode": "words", "space": "all"}).json()["results"]
     assert found["session"]["id"] == session
