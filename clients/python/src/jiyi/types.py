@@ -86,7 +86,7 @@ class Session:
     last_active_at: datetime
     temporary: bool
     paused: bool = False
-    paused_by: PausedBy | None = None
+    paused_by: PausedBy | None
     space: str | None
     pinned: bool
     archived: bool
@@ -115,7 +115,7 @@ class Message:
     emotion: str | None
     status: MessageStatus
     summarized_by: str | None
-    paused_by: PausedBy | None = None
+    paused_by: PausedBy | None
     stopped: bool
 
 
@@ -315,7 +315,7 @@ class Turn:
     assistant_message: Message
     emotion: Emotion | None
     strategy: Strategy | None
-    paused_by: PausedBy | None = None
+    paused_by: PausedBy | None
     memories_used: list[MemoryUsed]
     memory_updates: list[MemoryUpdate]
     commands: list[Command]
@@ -354,7 +354,7 @@ class FormReply:
 
     key: str
     working_memory: WorkingMemory
-    paused_by: PausedBy | None = None
+    paused_by: PausedBy | None
     assistant_message: Message
 
 
