@@ -88,6 +88,7 @@ class Space(models.Model):
     """A project, an assistant or a character of one person, with memories that stay there (P1).
 
     `learns_to`: where what is learned in its conversations goes. `instructions` are in the prompt of its conversations.
+    `paused`: nothing is learned in them (D5).
     """
 
     class Kind(models.TextChoices):
@@ -110,6 +111,12 @@ class Space(models.Model):
         _("what is learned goes to"), max_length=10, choices=LearnsTo.choices, default=LearnsTo.SPACE
     )
     archived = models.BooleanField(_("archived"), default=False)
+    paused = models.BooleanField(
+        _("remembering paused"),
+        default=False,
+        db_default=False,
+        help_text=_("Nothing new is remembered from what is said here. What is remembered is still recalled."),
+    )
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta:

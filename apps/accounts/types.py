@@ -79,6 +79,10 @@ class MemorySettings(BaseModel):
 
     rag_top_n: int = _whole(5, 1, 50, _("Number of atomic memories included in the prompt."))
     rounds_top_n: int = _whole(2, 0, 10, _("Number of past messages with their replies included in the prompt."))
+    paused: StrictBool = Field(
+        False,
+        description=_("Remembers nothing new from what is said. What is remembered is still recalled."),
+    )
     remember_assistant: StrictBool = Field(
         True, description=_("Also remembers what the assistant promised, recommended, decided or found out.")
     )

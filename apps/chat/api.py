@@ -50,10 +50,18 @@ from apps.chat.turn.process import fail_left_turns
 from apps.chat.turn.run import TurnRun, start_turn, stop_turn
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started
 from apps.conversations.models import Message
+from apps.conversations.pausing import find_pause
 from apps.conversations.recordings import record_turns
 from apps.conversations.rounds import AlreadySent
 from apps.conversations.serializers import MessageChangeRequest, MessageSerializer
-from apps.conversations.sessions import find_offset, get_message, get_message_by_key, list_messages, set_collected
+from apps.conversations.sessions import (
+    find_offset,
+    get_message,
+    get_message_by_key,
+    get_session,
+    list_messages,
+    set_collected,
+)
 from apps.conversations.types import RecordedMessage
 from apps.core.db import in_database
 from apps.core.errors import Conflict, ModelUnavailable, TooLarge
@@ -139,7 +147,8 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
 
         Starts a turn: the message is stored, what is remembered goes into the prompt, and the model replies.
         With `stream: true` the reply comes as server-sent events while it is written. A client that disconnects
-        finds the complete reply in the session later.
+        finds the complete reply in the session later. `paused_by` tells what pauses remembering, if anything does:
+        then nothing is learned from the message, also later.
         """
         body = await _read_apart(MessageRequest, request)
         key = read_idempotency_key(request)
@@ -194,17 +203,20 @@ class TurnsView(generics.ListAPIView[Turn]):
         """Record a past conversation.
 
         Stores up to 1,000 messages, in chronological order, without a reply. Everything that happens after a
-        turn happens with them in the background: memories are extracted, the profile and summaries follow.
+        turn happens with them in the background: memories are extracted, the profile and summaries follow. While
+        remembering is paused, they are stored and nothing is learned from them.
         """
         body = read_body(RecordingRequest, request)
+        user, key = get_user(request), read_uuid(session_id)
         stored = record_turns(
-            user=get_user(request),
-            session_id=read_uuid(session_id),
+            user=user,
+            session_id=key,
             messages=[RecordedMessage(**message) for message in body["messages"]],
             idempotency_key=read_idempotency_key(request),
             now=timezone.now(),
         )
-        return Response({"stored": stored}, status=status.HTTP_202_ACCEPTED)
+        pause = find_pause(user, session=get_session(user, key))
+        return Response({"stored": stored, "paused_by": pause or None}, status=status.HTTP_202_ACCEPTED)
 
 
 class RetryView(AsyncAPIView):
@@ -325,7 +337,7 @@ class FormsView(AsyncAPIView):
         run = start_turn(partial(open_form_turn, user=user, session_id=session, now=timezone.now(), **body))
         await run.opened()
         result = await run.result()
-        kept = {name: result[name] for name in ("working_memory", "assistant_message")}
+        kept = {name: result[name] for name in ("working_memory", "paused_by", "assistant_message")}
         return Response({"key": f"hitl_{body['title']}", **kept}, status=status.HTTP_201_CREATED)
 
 

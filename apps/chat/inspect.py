@@ -389,6 +389,7 @@ def rebuild_prompt(turn: Turn) -> RebuiltPrompt:
         files=read_files(turn.user, sources["files"]),
         actions=_rebuild_actions(record, found, lines),
         temporary=sources["temporary"],
+        paused_by=sources.get("paused_by", ""),  # turns from before there was a pause say nothing of it
         profile=found[f"profile {profile[0]}"].value if profile else None,
         cases=[found[ref].value for ref in record.refs(WORKING)],
         memories=[_add_end(found[item["id"]].value, item) for item in list_recalled(turn.memories_used)],

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_safe
 from django.views.i18n import JavaScriptCatalog
 
 from apps.accounts.models import Space, User
+from apps.accounts.selectors import get_settings
 from apps.accounts.spaces import list_spaces
 from apps.chat.selectors import list_models
 from apps.core.llm.client import FROM_ENVIRONMENT, OFFLINE, get_environment_model
@@ -50,9 +51,12 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
             "spaceDeletionUrl": reverse("admin:accounts_space_delete", args=[uuid.UUID(int=0)]),
             # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
             "models": [asdict(choice) for choice in models],
+            "isPaused": get_settings(user).paused,
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),
         },
-        "spaces": list(list_spaces(user).values("id", "name", "kind", "instructions", "learns_to", "archived")),
+        "spaces": list(
+            list_spaces(user).values("id", "name", "kind", "instructions", "learns_to", "archived", "paused")
+        ),
         "space_kinds": Space.Kind.choices,
         "space_targets": Space.LearnsTo.choices,
         "words": list_words(),

@@ -140,6 +140,13 @@ remembered from elsewhere is read or changed. Never say or suggest that you will
 "temporary" in <memory_actions> has what they asked you to remember or to forget: none of that was done; say so, and \
 that a conversation that is not temporary can do it."""
 
+# What the model is told while remembering is paused (D5).
+PAUSED_INSTRUCTIONS = """\
+Remembering is paused, as they chose: what is remembered is read as always, but nothing new of what they say now is \
+remembered or learned. Propose nothing to remember. Never say or suggest that you will remember or note \
+something. "paused" in <memory_actions> has what they asked you to remember: none of it was stored; say so plainly, \
+and that they can resume remembering {where}."""
+
 # Replaces the user's message when a form was sent instead of one (H1); it is never stored.
 FORM_SUBMITTED = "I have submitted the form above. Please go on."
 

@@ -14,7 +14,7 @@ from apps.accounts.selectors import get_settings
 from apps.chat.search import MAX_SEARCH_CHARS, find_conversations
 from apps.chat.tools import Arguments, Caller, Result, read_time
 from apps.conversations.models import Message, Role
-from apps.conversations.sessions import find_offset, get_session, list_messages
+from apps.conversations.sessions import find_offset, get_session, get_told_title, list_messages
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import cut_to_tokens, estimate_tokens
@@ -143,10 +143,11 @@ def search_conversations(caller: Caller, arguments: SearchConversationsArguments
         user=caller.user, query=arguments.query, limit=CONVERSATIONS, within=within, excerpt=EXCERPT_CHARS
     )
     hidden = find_withheld(caller.user, [hit.id for one in found for hit in one.messages]) | {caller.message_id}
+    titles = {one.session.id: get_told_title(one.session) for one in found}
     results = [
         FoundConversationResult(
             session_id=one.session.id,
-            title=one.session.title,
+            title=titles[one.session.id],
             last_active_at=one.session.last_active_at,
             messages=[
                 SaidResult.model_validate(
@@ -159,7 +160,11 @@ def search_conversations(caller: Caller, arguments: SearchConversationsArguments
         for one in found
     ]
     # A session is called by its first words: those of the conversation itself are no find.
-    titled = {one.session.id for one in found if one.title_ranges and one.session.id != caller.session_id}
+    titled = {
+        one.session.id
+        for one in found
+        if one.title_ranges and titles[one.session.id] and one.session.id != caller.session_id
+    }
     return ConversationsResult(results=[one for one in results if one.messages or one.session_id in titled])
 
 
@@ -200,7 +205,7 @@ def read_conversation(caller: Caller, arguments: ReadConversationArguments) -> C
     shown = _choose(texts, centre=centre - first)
     return ConversationResult(
         session_id=session.id,
-        title=session.title,
+        title=get_told_title(session),
         results=[
             SaidResult.model_validate({"id": row.id, "role": row.role, "time": row.create_time, "text": text})
             for row, text in zip(rows[shown.start : shown.stop], texts[shown.start : shown.stop], strict=True)

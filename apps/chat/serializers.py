@@ -12,7 +12,7 @@ from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_influential
 from apps.conversations.models import Role
-from apps.conversations.serializers import MessageSerializer
+from apps.conversations.serializers import PAUSED_BY, MessageSerializer
 from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
 from apps.core.fields import (
@@ -152,6 +152,7 @@ class RecordingReportSerializer(serializers.Serializer[Any]):
     """What was imported."""
 
     stored = serializers.IntegerField(help_text="How many messages were stored.")
+    paused_by = PAUSED_BY
 
 
 class FormRequest(KnownFieldsSerializer):
@@ -243,11 +244,13 @@ class MemoryCommandSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=["remember", "forget"])
     status = serializers.ChoiceField(
-        choices=["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"],
-        help_text="`waiting`: for review. `left_out`: the same was deleted after this message. `undone`: by its owner.",
+        choices=["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone", "paused"],
+        help_text="`waiting`: for review. `left_out`: the same was deleted after this message. `undone`: by its owner. "
+        "`paused`: not stored, as remembering is paused.",
     )
     texts = serializers.ListField(
-        child=serializers.CharField(), help_text="What was stored or forgotten; for `not_found`, the message's words."
+        child=serializers.CharField(),
+        help_text="What was stored or forgotten; for `not_found` and `paused`, the message's words.",
     )
     operation = serializers.UUIDField(allow_null=True, help_text="For `/memory/changes/{operation}/undo`.")
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Atomic memories that hold it.")
@@ -305,6 +308,7 @@ class TurnSerializer(serializers.Serializer[Any]):
         },
         "emotion": {"primary": "curious", "category": "positive", "confidence": 0.8, "indicators": ["该给安娜做什么"]},
         "strategy": NEUTRAL_STRATEGY.to_wire(),
+        "paused_by": None,
         "memories_used": [
             {
                 "id": "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13",
@@ -338,6 +342,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     assistant_message = MessageSerializer()
     emotion = EmotionSerializer(allow_null=True)
     strategy = StrategySerializer(allow_null=True)
+    paused_by = PAUSED_BY
     memories_used = MemoryUsedSerializer(many=True, help_text="The memories in the prompt, best first.")
     memory_updates = MemoryUpdateSerializer(many=True, help_text="What was learned before the reply was complete.")
     commands = MemoryCommandSerializer(many=True, help_text="What the message told the memory to do.")
@@ -355,4 +360,5 @@ class FormReplySerializer(serializers.Serializer[Any]):
 
     key = serializers.CharField(help_text="The form's key among the context variables: `hitl_<title>`.")
     working_memory = WorkingMemorySerializer()
+    paused_by = PAUSED_BY
     assistant_message = MessageSerializer()

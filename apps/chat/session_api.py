@@ -184,7 +184,8 @@ class SessionsView(generics.ListCreateAPIView[Session]):
     def post(self, request: Request) -> Response:
         """Start a session.
 
-        A `temporary` session reads and writes no memory, and is deleted after it has been idle. A client that has
+        A `temporary` session reads and writes no memory, and is deleted after it has been idle. A `paused` one reads
+        it and learns nothing new. A client that has
         names for its conversations sends them as `Idempotency-Key`, and finds the session of each again.
         """
         return self.create(request)
@@ -206,10 +207,11 @@ class SessionView(APIView):
 
     @operation("update_session", scope=Scope.WRITE, body=SessionChangeRequest, problems=[NO_SPACE])
     def patch(self, request: Request, session_id: str) -> Response:
-        """Rename, pin, archive or move a session, or choose its model.
+        """Rename, pin, archive, pause or move a session.
 
-        What is not named stays. An archived session is still recalled and found. One that moves to a `space` takes
-        along what was learned in it.
+        Or choose its model. What is not named stays. An archived session is still recalled and found. What is
+        said in a `paused` one is not remembered, also after it was resumed; what was said before is. One that
+        moves to a `space` takes along what was learned in it.
         """
         changes: Any = read_body(SessionChangeRequest, request)
         _check_model(changes.get("model", ""))

@@ -463,6 +463,7 @@ TOOLS = {
             ),
             function=add_memory,
             scope=Scope.WRITE,
+            remembers=True,
         ),
         Tool(
             name="update_memory",
@@ -470,6 +471,7 @@ TOOLS = {
             description="Correct a memory: its text, or the key, category or tags. The person can undo it.",
             function=change_memory,
             scope=Scope.WRITE,
+            remembers=True,
             destructive=True,
         ),
         Tool(
@@ -530,6 +532,7 @@ TOOLS = {
             ),
             function=create_context,
             scope=Scope.WRITE,
+            remembers=True,
             doors=_EVERYWHERE,
             idempotent=False,
         ),
@@ -549,6 +552,7 @@ TOOLS = {
             ),
             function=update_context,
             scope=Scope.WRITE,
+            remembers=True,
             doors=_EVERYWHERE,
             idempotent=False,
         ),

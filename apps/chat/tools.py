@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, mo
 
 from apps.accounts.models import User
 from apps.accounts.types import Scope
+from apps.conversations.pausing import RememberingPaused
 from apps.core.errors import InvalidInput
 from apps.core.fields import refuse_forbidden
 from apps.core.times import exists_everywhere
@@ -41,6 +42,7 @@ class Caller:
 
     `message_id`: of the message that is being answered, if one is; `number`: how often the tool did the same kind of
     thing for it before. What was done for a message is not done again when its reply is retried.
+    `paused_by`: what pauses remembering there, "" for nothing (D5).
     """
 
     user: User
@@ -50,6 +52,7 @@ class Caller:
     message_id: UUID | None = None
     number: int = 0
     bound: bool = False
+    paused_by: str = ""
 
 
 class Arguments(BaseModel):
@@ -130,7 +133,8 @@ class Tool:
     """A function that a model can call, and how it is described to one. Its schemas follow from its annotations.
 
     `scope`: what a caller's token must allow. `doors`: where it is offered. `destructive`, `idempotent`: hints for MCP
-    clients; calling an idempotent tool again changes nothing.
+    clients; calling an idempotent tool again changes nothing. `remembers`: it adds to what is remembered, so that it is
+    refused while remembering is paused.
     """
 
     name: str
@@ -141,6 +145,7 @@ class Tool:
     doors: frozenset[Door] = frozenset({Door.MCP})
     destructive: bool = False
     idempotent: bool = True
+    remembers: bool = False
 
     @property
     def writes(self) -> bool:
@@ -152,6 +157,8 @@ class Tool:
 
         Raises a `JiyiError` for arguments that do not fit and for everything that the services refuse.
         """
+        if self.remembers and caller.paused_by:
+            raise RememberingPaused(caller.paused_by)
         refuse_forbidden(arguments)
         try:
             read = self._arguments.model_validate(arguments)

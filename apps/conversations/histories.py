@@ -18,6 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.spaces import changed_from, changed_sql, sight_parameters
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
+from apps.conversations.pausing import find_pause
 from apps.conversations.queue import add_work
 from apps.conversations.rounds import close_round, describe_open, get_window, open_round
 from apps.conversations.sessions import get_message, lock_session, make_title
@@ -148,17 +149,21 @@ def open_client_round(
     window_limit: int,
     now: datetime,
     lease: timedelta,
+    paused: bool = False,
+    asked: bool = False,
 ) -> tuple[ClientRound, Branch]:
     """Store what is new in a client's history and its last message, and reserve the place of the reply (C1, C6, T3).
 
     A message that was sent before is taken up again: the same text is not stored twice, and the reply that it has
     stands until the new one is stored. What the client edited away becomes `replaced`, and so does no more than that.
-    Raises `NotFound` without the session.
+    `paused`, `asked`: as in `find_pause`. Raises `NotFound` without the session.
     """
     session = lock_session(user=user, session_id=session_id)
     branch = _compare(user, session_id, given, whole=given.whole)
     _change_branch(session, branch, now=now)
-    lines = _store_unseen(session, given.before, branch, learns=branch.is_known or given.whole, now=now)
+    paused_by = find_pause(user, session=session, paused=paused, asked=asked)
+    learns = branch.is_known or given.whole
+    lines = _store_unseen(session, given.before, branch, learns=learns, paused_by=paused_by, now=now)
     if branch.asked is None:
         opened, window = open_round(
             user=user,
@@ -169,6 +174,8 @@ def open_client_round(
             said_at=now,
             now=now,
             lease=lease,
+            paused=paused,
+            asked=asked,
         )
         return ClientRound(opened=replace(opened, alternates=True), window=window, lines=lines), branch
     opened = _take_up(user, session, branch.asked, now=now, lease=lease)
@@ -260,7 +267,13 @@ def _read_stored(user: User, session_id: uuid.UUID, *, limit: int) -> list[Store
 
 
 def _store_unseen(
-    session: Session, history: Sequence[RecordedMessage], branch: Branch, *, learns: bool, now: datetime
+    session: Session,
+    history: Sequence[RecordedMessage],
+    branch: Branch,
+    *,
+    learns: bool,
+    paused_by: str,
+    now: datetime,
 ) -> tuple[uuid.UUID | None, ...]:
     """Store the messages of the history that are not there yet; return the ID of each message of the history.
 
@@ -287,6 +300,7 @@ def _store_unseen(
             position=session.last_position,
             reply_to_id=None if question in answered else question,
             from_history=True,
+            paused_by=paused_by,
         )
         stored.append(message)
         lines[at] = message.id

@@ -24,6 +24,7 @@ class Session(models.Model):
     `via`: the program that began it, such as ``token:<key>``, "" for a person at the page.
     `pinned` and `archived` say where its owner wants to see it in lists, and nothing else: an archived conversation is
     recalled, summarised and found like any other.
+    `paused`: nothing is learned from what is said in it (D5); what holds for a message, `find_pause` says.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -36,6 +37,7 @@ class Session(models.Model):
     space = in_space()
     pinned = models.BooleanField(_("pinned"), default=False, db_default=False)
     archived = models.BooleanField(_("archived"), default=False, db_default=False)
+    paused = models.BooleanField(_("remembering paused"), default=False, db_default=False)
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     last_active_at = models.DateTimeField(_("last active at"), default=timezone.now, editable=False)
@@ -77,12 +79,23 @@ class MessageStatus(models.TextChoices):
     REPLACED = "replaced", _("replaced")
 
 
+class Pause(models.TextChoices):
+    """What pauses remembering (D5), the widest first: the person's setting, the space, the session, the request."""
+
+    EVERYWHERE = "everywhere", _("everywhere")
+    SPACE = "space", _("this space")
+    SESSION = "session", _("this conversation")
+    REQUEST = "request", _("this message")
+
+
 class Message(models.Model):
     """One message (C1). A user's message is `pending` until its reply is stored, `failed` if none came (C6).
 
     `position` orders a session. A turn reserves two at once, so a reply stands right after what it answers even
     when turns overlap. `attempt` and `lease_until` say which run of the turn may store the reply, and until when.
     `recallable`: no later turn is shown it once something that was learned from it has been deleted (A5, L6).
+    `paused_by`: what paused remembering when it was said, "" for nothing (D5): it is never learned from, whenever its
+    work is done, and no other conversation is shown it. A reply, and a summary of such messages, have it too.
     `from_history`: it came with a client's history and was not said here (T3). `stopped`: the person stopped it while
     it was written, so it may end anywhere.
     """
@@ -124,6 +137,15 @@ class Message(models.Model):
     lease_until = models.DateTimeField(null=True, editable=False)
     from_history = models.BooleanField(default=False, db_default=False, editable=False)
     recallable = models.BooleanField(default=True, db_default=True, editable=False)
+    paused_by = models.CharField(
+        _("remembering paused"),
+        max_length=10,
+        choices=Pause.choices,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+    )
     stopped = models.BooleanField(_("stopped"), default=False, db_default=False, editable=False)
 
     class Meta:

@@ -37,6 +37,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Work
+from apps.conversations.pausing import WORK_WHILE_PAUSED
 from apps.core.tracing import get_traceparent
 from apps.costs.ledger import Owner
 
@@ -280,6 +281,7 @@ WHERE id = ANY(%(ids)s) AND claim = %(token)s
 def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: datetime, recorded: bool = False) -> None:
     """Leave work of these kinds for each message, in the caller's transaction; workers are woken when it commits.
 
+    What was said while remembering was paused leaves none that anything is learned by (D5).
     `recorded`: nobody waits for it, so that it comes after the work of turns, and takes turns with other people's.
     """
     trace = get_traceparent()
@@ -296,6 +298,7 @@ def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: dateti
         )
         for message in messages
         for kind in kinds
+        if not message.paused_by or kind in WORK_WHILE_PAUSED
     ]
     if recorded:
         _give_places(rows, now=now)

@@ -14,6 +14,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import keep_account
 from apps.conversations.attachments import MAX_FILE_NAME_CHARS
 from apps.conversations.models import Attachment, Message, MessageStatus, Recording, Role, Session, Work
+from apps.conversations.pausing import find_pause
 from apps.conversations.queue import add_work
 from apps.conversations.sessions import delete_sessions, lock_session, make_title
 from apps.conversations.types import MAX_ATTACHMENT_CHARS, ImportedConversation, RecordedMessage
@@ -30,12 +31,14 @@ def record_turns(
     now: datetime,
     active_at: datetime | None = None,
     learns: bool = True,
+    by_hand: bool = False,
 ) -> int:
     """Store these messages at the end of the session, in their order, with all background work on them (C9).
 
     An assistant's message right after one of the user is the reply to it. A message without a time was said `now`.
     `active_at`: when the session was active with them, `now` where it is not given. A temporary session stores and
-    leaves no work (C7), and so does one with `learns` False. Returns how many messages are stored; the same key with
+    leaves no work (C7), and so does one with `learns` False. `by_hand`: the person imports it themself, so that it is
+    learned from also while remembering is paused (D5). Returns how many messages are stored; the same key with
     the same messages again returns the same and stores nothing. Raises `NotFound` without the session, `Conflict` when
     the key was used for other messages.
     """
@@ -44,6 +47,7 @@ def record_turns(
     if key is not None and not _keep_key(session, key=key, messages=messages, now=now):
         return len(messages)
     question = _find_open_question(session)
+    paused_by = "" if by_hand else find_pause(user, session=session)
     stored: list[Message] = []
     for position, message in enumerate(messages, start=session.last_position + 1):
         answers = question if message.role == Role.ASSISTANT else None
@@ -57,6 +61,7 @@ def record_turns(
             position=position,
             reply_to=answers,
             recallable=learns,
+            paused_by=paused_by,
         )
         question = row if message.role == Role.USER else None
         stored.append(row)
@@ -114,6 +119,7 @@ def import_conversation(
             now=now,
             active_at=min(last, now),
             learns=learns,
+            by_hand=True,
         )
     return ImportedConversation(created=created, stored=len(new))
 

@@ -18,6 +18,7 @@ from django.db.models import F, Q, QuerySet
 from apps.accounts.models import User
 from apps.accounts.spaces import changed_sql, sight_parameters
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
+from apps.conversations.pausing import PAUSED_SQL, WORK_WHILE_PAUSED
 from apps.conversations.queue import add_work, wake_workers
 from apps.conversations.sessions import get_message, lock_session, make_title
 from apps.conversations.types import Line, OpenRound, Round, SaidRound, SessionSpace, Window
@@ -40,12 +41,12 @@ WITH opened AS (
         last_active_at = GREATEST(last_active_at, %(now)s),
         title = CASE WHEN title = '' THEN %(title)s ELSE title END
     WHERE id = %(session)s AND user_id = %(user)s AND {changed_sql("chat_session")}
-    RETURNING id, user_id, last_position, temporary, model, space_id
+    RETURNING id, user_id, last_position, temporary, model, space_id, {PAUSED_SQL} AS paused_by
 ), said AS (
     INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
-                              idempotency_key, attempt, lease_until)
+                              idempotency_key, attempt, lease_until, paused_by)
     SELECT %(message)s, id, user_id, 'user', %(content)s, %(said_at)s, FALSE, 'pending', last_position - 1,
-           %(key)s, 1, %(lease)s
+           %(key)s, 1, %(lease)s, paused_by
     FROM opened
     RETURNING position
 ), earlier AS (
@@ -63,7 +64,8 @@ WITH opened AS (
     ORDER BY position DESC
     LIMIT 1
 )
-SELECT said.position, opened.temporary, opened.model, (SELECT data_epoch FROM accounts_user WHERE id = %(user)s),
+SELECT said.position, opened.temporary, opened.model, opened.paused_by,
+       (SELECT data_epoch FROM accounts_user WHERE id = %(user)s),
        (SELECT jsonb_agg(jsonb_build_array(id, role, content, reply_to_id) ORDER BY position)
         FROM (SELECT * FROM earlier UNION ALL SELECT * FROM summary) AS before),
        space.id, space.name, space.instructions, space.learns_to = 'space'
@@ -80,12 +82,12 @@ WITH owner AS (
     SET status = 'complete', emotion = %(emotion)s, lease_until = NULL
     FROM kept
     WHERE conversation.id = %(message)s AND session_id = kept.id AND status <> 'complete' AND attempt = %(attempt)s
-    RETURNING session_id, user_id, position
+    RETURNING session_id, user_id, position, paused_by
 ), replied AS (
     INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
-                              reply_to_id, attempt, stopped)
+                              reply_to_id, attempt, stopped, paused_by)
     SELECT %(reply)s, session_id, user_id, 'assistant', %(content)s, %(now)s, FALSE, 'complete', position + 1,
-           %(message)s, 1, %(stopped)s
+           %(message)s, 1, %(stopped)s, paused_by
     FROM answered
     RETURNING session_id, user_id
 ), left_to_do AS (
@@ -116,12 +118,15 @@ def open_round(
     said_at: datetime,
     now: datetime,
     lease: timedelta,
+    paused: bool = False,
+    asked: bool = False,
 ) -> tuple[OpenRound, Window]:
     """Store a user's message as `pending` and reserve the place of its reply (C1, C6).
 
     Returns it with what was said before: the newest whole rounds of at most `window_limit` messages, as `get_window`
     gives them, in the same round trip. `said_at` dates the message; the lease counts from `now`, or a message said
-    long ago would have failed at once. An untitled session takes its title from the message. Raises `NotFound` without
+    long ago would have failed at once. `paused`, `asked`: as in `find_pause`.
+    An untitled session takes its title from the message. Raises `NotFound` without
     the session, `AlreadySent` when a message with the same idempotency key is there.
     """
     message_id = uuid.uuid4()
@@ -136,6 +141,8 @@ def open_round(
         "content": content,
         "key": idempotency_key,
         "window": window_limit,
+        "paused": paused,
+        "asked": asked,
         **sight_parameters(user),
     }
     try:
@@ -148,7 +155,7 @@ def open_round(
         raise
     if not rows:
         raise NotFound("This session does not exist.")
-    ((position, temporary, model, data_epoch, earlier, *space),) = rows
+    ((position, temporary, model, paused_by, data_epoch, earlier, *space),) = rows
     window = make_window(
         (
             (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))
@@ -169,6 +176,7 @@ def open_round(
         data_epoch=data_epoch,
         model=model,
         space=SessionSpace(*space) if space[0] else None,
+        paused_by=paused_by,
     )
     return opened, window
 
@@ -217,6 +225,7 @@ def describe_open(
         data_epoch=user.data_epoch,
         model=session.model,
         space=describe_space(session),
+        paused_by=message.paused_by,
         alternates=alternates,
         learned=alternates and message.status == MessageStatus.COMPLETE,
     )
@@ -253,6 +262,7 @@ def close_round(
         position=opened.position + 1,
         reply_to_id=opened.message_id,
         stopped=stopped,
+        paused_by=opened.paused_by,
     )
     todo: list[tuple[str, uuid.UUID]] = []
     if not opened.temporary:
@@ -263,6 +273,8 @@ def close_round(
         ]
         if remembers:
             todo.append((Work.Kind.EXTRACT, opened.message_id))
+    if opened.paused_by:
+        todo = [(kind, message_id) for kind, message_id in todo if kind in WORK_WHILE_PAUSED]
     values: dict[str, Any] = {
         "session": opened.session_id,
         "message": opened.message_id,
@@ -310,11 +322,18 @@ def _fail(messages: QuerySet[Message]) -> int:
 
 
 def record_assistant_message(
-    *, user: User, session_id: uuid.UUID, content: str, now: datetime, message_id: uuid.UUID | None = None
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    content: str,
+    now: datetime,
+    message_id: uuid.UUID | None = None,
+    paused_by: str = "",
 ) -> Message:
     """Store a message of the assistant that answers no message of the user, at the end of the session (H1).
 
-    `message_id`: a new one if None. Raises `IntegrityError` where a message has it already.
+    `message_id`: a new one if None. `paused_by`: what paused remembering. Raises `IntegrityError` where a message
+    has this ID already.
     """
     with transaction.atomic():
         session = lock_session(user=user, session_id=session_id)
@@ -329,6 +348,7 @@ def record_assistant_message(
             content=content,
             create_time=now,
             position=session.last_position,
+            paused_by=paused_by,
         )
         if not session.temporary:
             add_work(messages=[message], kinds=(Work.Kind.EMBED, Work.Kind.SUMMARIZE), now=now)
@@ -453,8 +473,11 @@ def read_line(message_id: uuid.UUID, role: str, content: str) -> Line:
 
 
 def list_said_after(user: User, session_id: uuid.UUID, *, position: int) -> QuerySet[Message]:
-    """The answered messages of the session after `position` and their replies, in order."""
-    said = Message.objects.filter(user=user, session_id=session_id, status=MessageStatus.COMPLETE)
+    """The answered messages of the session after `position` and their replies, in order.
+
+    For what other sessions are shown: without what was said while remembering was paused (D5).
+    """
+    said = Message.objects.filter(user=user, session_id=session_id, status=MessageStatus.COMPLETE, paused_by="")
     return said.filter(role__in=(Role.USER, Role.ASSISTANT), position__gt=position).order_by("position")
 
 
@@ -479,6 +502,8 @@ def record_summary(
     session.last_position += 1
     session.save(update_fields=["last_position"])
     current = get_conversation_summary(user, session_id)
+    covered = {*covers, *([replaces] if replaces else [])}
+    said_while_paused = Message.objects.filter(user=user, id__in=covered).exclude(paused_by="").order_by("position")
     summary = Message.objects.create(
         session=session,
         user=user,
@@ -486,8 +511,9 @@ def record_summary(
         content=content,
         create_time=now,
         position=session.last_position,
+        # What it says of them is learned from no more than they are.
+        paused_by=said_while_paused.values_list("paused_by", flat=True).first() or "",
     )
-    covered = {*covers, *([replaces] if replaces else [])}
     marked = _list_uncovered(user, session_id).filter(id__in=covered).update(summarized_by=summary)
     if marked != len(covered) or (current and current.id) != replaces:
         raise Conflict("The conversation changed while it was being summarised.")

@@ -8,13 +8,22 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.conversations.models import Attachment, Message, MessageStatus, Pause, Role, Session
+from apps.conversations.pausing import find_pause
 from apps.conversations.sessions import get_shown_status
 from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import NotFound
 from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField, StrictUUIDField
 from apps.core.operations import Problem
 
+PAUSED_BY = serializers.ChoiceField(
+    choices=Pause.choices,
+    allow_null=True,
+    help_text="What paused remembering when it was said: the setting `memory.paused`, the space, the session, or the "
+    "request. Null if nothing did.",
+)
 NO_SESSION = Problem(NotFound, "There is no session with this ID")
 
 
@@ -27,6 +36,8 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
         "created_at": "2026-11-20T18:02:11.402913Z",
         "last_active_at": "2026-11-20T18:05:47.118204Z",
         "temporary": False,
+        "paused": False,
+        "paused_by": None,
         "space": None,
         "model": "",
         "pinned": False,
@@ -37,6 +48,11 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
     temporary = StrictBooleanField(
         required=False, default=False, help_text="Reads and writes no memory, and is deleted after it has been idle."
     )
+
+    paused = StrictBooleanField(
+        required=False, default=False, help_text="Nothing new is remembered from what is said in it."
+    )
+    paused_by = serializers.SerializerMethodField()
 
     model = StrictCharField(
         required=False,
@@ -56,12 +72,40 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
 
     class Meta:
         model = Session
-        fields = ("id", "title", "created_at", "last_active_at", "temporary", "space", "pinned", "archived", "model")
+        fields = (
+            "id",
+            "title",
+            "created_at",
+            "last_active_at",
+            "temporary",
+            "paused",
+            "paused_by",
+            "space",
+            "pinned",
+            "archived",
+            "model",
+        )
         read_only_fields = ("id", "created_at", "last_active_at", "pinned", "archived")
         extra_kwargs = {
             "pinned": {"help_text": "Its owner wants it at the top of lists."},
             "archived": {"help_text": "Its owner has put it away; it is still recalled and found."},
         }
+
+    @extend_schema_field(
+        serializers.ChoiceField(
+            choices=Pause.choices,
+            allow_null=True,
+            help_text="What pauses remembering for what is said in it now, the widest first: the setting "
+            "`memory.paused`, its space, or the session; null if nothing does.",
+        )
+    )
+    def get_paused_by(self, session: Session) -> str | None:
+        # Once for a whole list.
+        context: dict[str, Any] = self.context  # type: ignore[assignment]  # a dict, whatever its stubs say
+        settings, user = context.setdefault("paused", {}), User(pk=session.user_id)
+        if user.pk not in settings:
+            settings[user.pk] = get_settings(user).paused
+        return find_pause(user, session=session, paused=settings[user.pk]) or None
 
 
 class SessionChangeRequest(KnownFieldsSerializer):
@@ -72,6 +116,7 @@ class SessionChangeRequest(KnownFieldsSerializer):
     title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
     pinned = StrictBooleanField(required=False, help_text="Whether it belongs at the top of lists.")
     archived = StrictBooleanField(required=False, help_text="Whether it is put away.")
+    paused = StrictBooleanField(required=False, help_text="Whether nothing new is remembered from what is said in it.")
     model = StrictCharField(
         required=False,
         allow_blank=True,
@@ -85,7 +130,7 @@ class SessionChangeRequest(KnownFieldsSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
             raise serializers.ValidationError(
-                "Name at least one of title, pinned, archived, model and space.", code="required"
+                "Name at least one of title, pinned, archived, paused, model and space.", code="required"
             )
         return attrs
 
@@ -103,12 +148,14 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
         "emotion": "curious",
         "status": "complete",
         "summarized_by": None,
+        "paused_by": None,
         "stopped": False,
     }
 
     session_id = serializers.UUIDField(read_only=True)
     role = serializers.ChoiceField(choices=Role.choices, read_only=True)
     status = serializers.SerializerMethodField()
+    paused_by = serializers.SerializerMethodField()
     summarized_by = serializers.UUIDField(
         source="summarized_by_id", read_only=True, allow_null=True, help_text="ID of the summary that covers it."
     )
@@ -125,6 +172,7 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "emotion",
             "status",
             "summarized_by",
+            "paused_by",
             "stopped",
         )
         read_only_fields = fields
@@ -139,6 +187,10 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
     )
     def get_status(self, message: Message) -> str:
         return get_shown_status(message, now=timezone.now())
+
+    @extend_schema_field(PAUSED_BY)
+    def get_paused_by(self, message: Message) -> str | None:
+        return message.paused_by or None
 
 
 class AttachmentSerializer(serializers.ModelSerializer[Attachment]):

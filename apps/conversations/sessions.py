@@ -35,13 +35,19 @@ _NAMED = uuid.UUID("6f1d5a0e-5c1b-4a55-9a3e-0d0f6a1f6b2c")
 
 
 def create_session(
-    *, user: User, title: str = "", temporary: bool = False, model: str = "", name: str | None = None
+    *,
+    user: User,
+    title: str = "",
+    temporary: bool = False,
+    model: str = "",
+    paused: bool = False,
+    name: str | None = None,
 ) -> Session:
     """Start a conversation with a new unique ID and an empty window (C2), in the space that the person looks from.
 
     `name`: what a client calls it. The session that it has started under this name in this space is returned again.
     """
-    values = {"title": title, "temporary": temporary, "model": model, "space_id": user.sight.space}
+    values = {"title": title, "temporary": temporary, "model": model, "paused": paused, "space_id": user.sight.space}
     values["via"] = get_program()
     if name is None:
         return Session.objects.create(user=user, **values)
@@ -76,7 +82,7 @@ def keep_sessions(user: User) -> None:
 
 
 def update_session(*, user: User, session_id: uuid.UUID, changes: Mapping[str, Any]) -> Session:
-    """Give the session another title, pin it or archive it; or `NotFound`. Its place by last activity stays."""
+    """Give the session another title, pin, archive or pause it; or `NotFound`. Its place by last activity stays."""
     Session.objects.filter(changed_from(user), user=user, id=session_id).update(**changes)
     return get_session(user, session_id, to_change=True)
 
@@ -163,9 +169,19 @@ def is_made_title(session: Session) -> bool:
     return session.title == _read_made_title(session)
 
 
+def get_told_title(session: Session) -> str:
+    """Return what a session is called as other sessions may be told: "" for what was said while paused (D5)."""
+    said = _find_first_said(session)
+    return "" if said and said.paused_by and session.title == make_title(said.content) else session.title
+
+
 def _read_made_title(session: Session) -> str | None:
-    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
+    said = _find_first_said(session)
     return make_title(said.content) if said else None
+
+
+def _find_first_said(session: Session) -> Message | None:
+    return session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
 
 
 def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:
@@ -175,7 +191,7 @@ def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:
 
 def list_sessions(user: User) -> QuerySet[Session]:
     """Sessions that the user sees, most recently active first."""
-    return Session.objects.filter(seen_from(user), user=user)
+    return Session.objects.filter(seen_from(user), user=user).select_related("space")
 
 
 def get_session(user: User, session_id: uuid.UUID, *, to_change: bool = False) -> Session:

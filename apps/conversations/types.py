@@ -17,6 +17,14 @@ MAX_ATTACHMENT_CHARS = 500_000
 # The title that an untitled session takes from its first message.
 MAX_AUTO_TITLE_CHARS = 60
 
+# Where remembering is resumed, as models and clients are told; by what paused it, a value of `Pause` (D5).
+RESUMED = {
+    "everywhere": "on the chat page or in the settings of the memory panel",
+    "space": "on the chat page or at the space in the memory panel",
+    "session": "on the chat page, in the menu of the conversation",
+    "request": "in the program that sent this message",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSpace:
@@ -36,7 +44,8 @@ class OpenRound:
     this run: only the run that holds the newest one may store a reply. `data_epoch` is its owner's: a reply to
     something erased meanwhile is not stored (R3). `alternates`: a reply that came meanwhile gives way to this run's.
     `model`: the chat model that the session is set to. `learned`: the message was left to be learned from before.
-    `space`: the one that the session is in, None for none (P1).
+    `space`: the one that the session is in, None for none (P1). `paused_by`: what paused remembering when the
+    message was said, "" for nothing (D5).
     """
 
     message_id: uuid.UUID
@@ -53,6 +62,7 @@ class OpenRound:
     alternates: bool = False
     learned: bool = False
     space: SessionSpace | None = None
+    paused_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

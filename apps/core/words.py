@@ -105,6 +105,7 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
         "forgotten": _("Forgotten"),
         "not_found": _("No matching memory"),
         "undone": _("Undone"),
+        "paused": _("Not stored: remembering was paused"),
     },
     "tool": {
         "search_memories": _("Search memories"),

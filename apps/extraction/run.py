@@ -136,7 +136,10 @@ def _read_input(claim: SessionClaim, *, share: float) -> ExtractionInput:
     messages = list(complete.filter(rounds).order_by("position"))
     first = min((message.position for message in messages), default=0)
     before = list(
-        complete.filter(session=claim.session_id, position__lt=first).order_by("-position")[:EARLIER_MESSAGES]
+        # What was said while remembering was paused teaches nothing as context, either (D5).
+        complete.filter(session=claim.session_id, position__lt=first, paused_by="").order_by("-position")[
+            :EARLIER_MESSAGES
+        ]
     )
     for message in (*messages, *before):
         if message.role == Role.USER:  # here and for all that follows, what clients put around it was not said

@@ -48,8 +48,8 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
     """Keep what is important of a session's expired working memory as long-term memory, and delete it: both or none.
 
     Topic, forms and variables become facts of the source `system`. They do not take the place of what came from the
-    person themself, and bring nothing back that was deleted or rejected. Of a temporary session nothing is kept (C7).
-    Returns whether there was anything to expire.
+    person themself, and bring nothing back that was deleted or rejected. Of a temporary session nothing is kept (C7),
+    nor where something was said while remembering was paused (D5). Returns whether there was anything to expire.
     """
     settings = get_settings(user)
     # In the order in which turns lock: what is remembered, the session, its working memory.
@@ -63,7 +63,7 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
     row = rows.first()
     if row is None:
         return False
-    important = [] if session.temporary else list_important(to_snapshot(row))
+    important = [] if session.temporary or row.paused else list_important(to_snapshot(row))
     learner = user.within(session.learns_in)
     row.delete()
     with changed_by(origin=Change.Origin.LIFE_CYCLE, actor=None):

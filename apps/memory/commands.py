@@ -55,7 +55,10 @@ _LISTED_UNCLEAR = 10
 
 
 class Outcome(StrEnum):
-    """What became of a command. `KNOWN`: remembered before. `WAITING`: for review. `LEFT_OUT`: deleted since."""
+    """What became of a command. `KNOWN`: remembered before. `WAITING`: for review. `LEFT_OUT`: deleted since.
+
+    `PAUSED`: not stored, as remembering is paused (D5).
+    """
 
     STORED = "stored"
     KNOWN = "known"
@@ -64,6 +67,7 @@ class Outcome(StrEnum):
     FORGOTTEN = "forgotten"
     NOT_FOUND = "not_found"
     UNDONE = "undone"
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +117,19 @@ def run_commands(
     settings: MemorySettings,
     now: datetime,
     learner: User | None = None,
+    paused: bool = False,
 ) -> list[CommandResult]:
     """Carry out what a message of the person asks to remember and to forget; run again, it does nothing twice.
 
     `learner`: the person as they look from where what is to be remembered goes, if not from where they look (P3). What
-    is to be forgotten may be everywhere as well: they say so themselves.
+    is to be forgotten may be everywhere as well: they say so themselves. `paused`: nothing is stored (D5).
     """
     results = []
     for command, operation in _name_operations(said.message_id, commands):
         with changed_by(origin=Change.Origin.TURN, actor=user):
-            if command.kind is CommandKind.REMEMBER:
+            if command.kind is CommandKind.REMEMBER and paused:
+                result = CommandResult(CommandKind.REMEMBER, Outcome.PAUSED)
+            elif command.kind is CommandKind.REMEMBER:
                 result = remember_statement(learner or user, command.text, said, settings, operation=operation, now=now)
             else:
                 result = forget_stated(user=user, command=command, operation=operation, now=now)

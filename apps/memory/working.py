@@ -218,15 +218,16 @@ def find_working_state(
 # answers. A row that idled too long starts anew as if it had been swept (W4).
 COUNT_TURN = """
 INSERT INTO working_memory AS w
-    (session_id, user_id, current_topic, context_variables, written, turn_count, last_emotion, revision,
+    (session_id, user_id, current_topic, context_variables, written, turn_count, last_emotion, revision, paused,
      created_at, updated_at)
-VALUES (%(session)s, %(user)s, NULL, '{}', '[]', 1, NULL, 0, %(now)s, %(now)s)
+VALUES (%(session)s, %(user)s, NULL, '{}', '[]', 1, NULL, 0, %(paused)s, %(now)s, %(now)s)
 ON CONFLICT (session_id) DO UPDATE SET
     turn_count = CASE WHEN w.updated_at < %(alive)s THEN 1 ELSE w.turn_count + 1 END,
     current_topic = CASE WHEN w.updated_at < %(alive)s THEN NULL ELSE w.current_topic END,
     context_variables = CASE WHEN w.updated_at < %(alive)s THEN '{}' ELSE w.context_variables END,
     written = CASE WHEN w.updated_at < %(alive)s THEN '[]' ELSE w.written END,
     last_emotion = CASE WHEN w.updated_at < %(alive)s THEN NULL ELSE w.last_emotion END,
+    paused = %(paused)s OR (w.paused AND w.updated_at >= %(alive)s),
     created_at = CASE WHEN w.updated_at < %(alive)s THEN %(now)s ELSE w.created_at END,
     updated_at = GREATEST(w.updated_at, %(now)s),
     revision = w.revision + 1
@@ -234,9 +235,15 @@ RETURNING current_topic, context_variables, written, turn_count, last_emotion, c
 """
 
 
-def count_turn(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int) -> WorkingMemorySnapshot:
-    """Count a message of the user: the first creates working memory with `turn_count` 1, each further adds 1 (W3)."""
-    values = {"session": session_id, "user": user.pk, "now": now, "alive": now - timedelta(minutes=ttl_minutes)}
+def count_turn(
+    *, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int, paused: bool = False
+) -> WorkingMemorySnapshot:
+    """Count a message of the user: the first creates working memory with `turn_count` 1, each further adds 1 (W3).
+
+    `paused`: it was said while remembering was paused (D5).
+    """
+    values: dict[str, Any] = {"session": session_id, "user": user.pk, "now": now, "paused": paused}
+    values["alive"] = now - timedelta(minutes=ttl_minutes)
     ((topic, variables, written, *rest),) = fetch_prepared(COUNT_TURN, values)
     return WorkingMemorySnapshot(session_id, topic, Variables.load(json.loads(variables), json.loads(written)), *rest)
 
@@ -294,18 +301,19 @@ def record_analysis(
 
 @transaction.atomic
 def record_form(
-    *, user: User, session_id: uuid.UUID, title: str, fields: Mapping[str, Any], now: datetime
+    *, user: User, session_id: uuid.UUID, title: str, fields: Mapping[str, Any], now: datetime, paused: bool = False
 ) -> WorkingMemorySnapshot:
     """Keep a submitted form (H1, H3): the same title again replaces and moves last. `turn_count` stays.
 
-    Raises `NotFound` without the session, `TooLarge` when it does not fit even after eviction, with nothing
-    changed (W5).
+    `paused`: remembering is paused (D5). Raises `NotFound` without the session, `TooLarge` when it does not fit even
+    after eviction, with nothing changed (W5).
     """
     settings = get_settings(user)
     lock_session(user=user, session_id=session_id)
     row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
     if row is None:
         row = WorkingMemory(session_id=session_id, user=user, created_at=now)
+    row.paused = row.paused or paused
     value = {"fields": dict(fields), "timestamp": now.isoformat()}
     current = Variables.load(row.context_variables, row.written)
     changed = write(current, f"{FORM_PREFIX}{title}", value, now=now, max_bytes=settings.working_max_bytes)

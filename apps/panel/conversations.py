@@ -31,8 +31,15 @@ from unfold.views import ChangeList
 from apps.accounts.selectors import get_settings
 from apps.chat.models import Turn
 from apps.conversations.export import ExportFormat, answer_export
-from apps.conversations.models import Message, Session
-from apps.conversations.sessions import delete_session, delete_sessions, get_shown_status, rename_session
+from apps.conversations.models import Message, Pause, Session
+from apps.conversations.pausing import find_pause
+from apps.conversations.sessions import (
+    delete_session,
+    delete_sessions,
+    get_shown_status,
+    rename_session,
+    update_session,
+)
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
 from apps.memory.spaces import move_session
@@ -169,7 +176,7 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
 
     list_display = ("shown_title", "user", "shown_space", "message_count", "last_active_at", "created_at", "kind")
     list_select_related = ("user", "space")
-    list_filter = (SpaceFilter, "temporary", "created_at")
+    list_filter = (SpaceFilter, "temporary", "paused", "created_at")
     search_fields = ("title", "id", "user__username")
     search_help_text = gettext_lazy("Search titles")
     list_before_template = "panel/conversations/before.html"
@@ -183,7 +190,12 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
 
     def get_urls(self) -> list[Any]:
         move = self.admin_site.admin_view(require_POST(self.move))
-        return [path("<uuid:session_id>/move/", move, name="conversations_session_move"), *super().get_urls()]
+        pause = self.admin_site.admin_view(require_POST(self.pause))
+        return [
+            path("<uuid:session_id>/move/", move, name="conversations_session_move"),
+            path("<uuid:session_id>/pause/", pause, name="conversations_session_pause"),
+            *super().get_urls(),
+        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         rows: QuerySet[Session] = super().get_queryset(request)
@@ -201,6 +213,7 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         needed = {
             "title": row.title or _("Untitled conversation"),
             "session": row,
+            "pause": Pause(pause) if (pause := find_pause(row.user, session=row)) else None,
             "spaces": [space for space in list_choices(row.user) if space.pk != row.space_id],
             "talk": read_talk(row, page=request.GET.get("page"), at=request.GET.get("at"), now=timezone.now()),
         }
@@ -226,6 +239,15 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         )
         messages.success(request, text % {"count": moved.moved})
         return there
+
+    def pause(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        """POST: pause what is remembered from a conversation, or resume it (D5)."""
+        session = self.find(request, session_id)
+        if session is None:
+            raise Http404(_("This session does not exist."))
+        update_session(user=session.user, session_id=session.pk, changes={"paused": not session.paused})
+        messages.success(request, _("Remembering was resumed.") if session.paused else _("Remembering was paused."))
+        return redirect("admin:conversations_session_change", session_id)
 
     def save_model(self, request: HttpRequest, obj: Session, form: ModelForm[Session], change: bool) -> None:
         rename_session(user=obj.user, session_id=obj.id, title=obj.title)
@@ -268,7 +290,10 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
 
     @admin.display(description=gettext_lazy("kind"))
     def kind(self, session: Session) -> SafeString | str:
-        return chip(_("temporary"), "amber") if session.temporary else ""
+        if session.temporary:
+            return chip(_("temporary"), "amber")
+        is_paused = session.paused or (session.space is not None and session.space.paused)
+        return chip(_("remembering paused"), "amber") if is_paused else ""
 
 
 class NearestFirst(ChangeList):

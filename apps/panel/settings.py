@@ -41,7 +41,7 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         "learning",
         gettext_lazy("Learning"),
         (
-            "auto_accept_confidence", "confirm_ends", "remember_assistant", "remembered_feedback",
+            "paused", "auto_accept_confidence", "confirm_ends", "remember_assistant", "remembered_feedback",
             "enable_user_profile", "auto_context", "atomic_content_max_length", "emotion_confidence",
         ),
     ),
@@ -82,6 +82,7 @@ LABELS = {
     "embedding_retention_days": gettext_lazy("Keep message embeddings for"),
     "eviction_threshold": gettext_lazy("Long-term memory limit"),
     "confidence_floor": gettext_lazy("Clean-up threshold"),
+    "paused": gettext_lazy("Pause remembering"),
     "remember_assistant": gettext_lazy("Remember the assistant's words"),
     "confirm_ends": gettext_lazy("Confirm before a memory ends"),
     "remembered_feedback": gettext_lazy("Mention what was remembered"),

@@ -114,18 +114,23 @@ class SpaceAdmin(CardList, OwnedAdmin):
         "admin:accounts_space_add",
         gettext_lazy("Create a space"),
     )
-    list_display = ("name", "user", "kind", "learns_to", "archived", "created_at")
+    list_display = ("name", "user", "kind", "learns_to", "paused", "archived", "created_at")
     list_select_related = ("user",)
-    list_filter = ("archived", "kind")
+    list_filter = ("archived", "paused", "kind")
     search_fields = ("name",)
     search_help_text = gettext_lazy("Search names")
     autocomplete_fields = ("user",)
-    fields = ("user", "name", "kind", "instructions", "learns_to", "archived")
+    fields = ("user", "name", "kind", "instructions", "learns_to", "paused", "archived")
     actions = None
 
     def get_urls(self) -> list[Any]:
         archive = self.admin_site.admin_view(require_POST(self.archive))
-        return [path("<uuid:space_id>/archive/", archive, name="accounts_space_archive"), *super().get_urls()]
+        pause = self.admin_site.admin_view(require_POST(self.pause))
+        return [
+            path("<uuid:space_id>/archive/", archive, name="accounts_space_archive"),
+            path("<uuid:space_id>/pause/", pause, name="accounts_space_pause"),
+            *super().get_urls(),
+        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return with_counts(super().get_queryset(request))
@@ -162,6 +167,13 @@ class SpaceAdmin(CardList, OwnedAdmin):
         space = self.find(request, space_id)
         update_space(user=space.user, space_id=space.pk, changes={"archived": not space.archived})
         messages.success(request, _("The space was restored.") if space.archived else _("The space was archived."))
+        return redirect("admin:accounts_space_changelist")
+
+    def pause(self, request: HttpRequest, space_id: UUID) -> HttpResponse:
+        """POST: pause what is remembered from a space's conversations, or resume it (D5)."""
+        space = self.find(request, space_id)
+        update_space(user=space.user, space_id=space.pk, changes={"paused": not space.paused})
+        messages.success(request, _("Remembering was resumed.") if space.paused else _("Remembering was paused."))
         return redirect("admin:accounts_space_changelist")
 
     def delete_view(

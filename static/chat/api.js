@@ -15,6 +15,9 @@ const CODES = {
   unavailable: gettext("The server is not ready at the moment. Try again."),
 };
 
+// Memories, by their kind in a turn.
+const KIND_PATHS = { long_term: "long-term", atomic: "atomic" };
+
 // Why a model did not answer; the server's own message is for whoever runs it.
 const MODEL_REASONS = {
   timeout: gettext("The model took too long to answer."),
@@ -144,6 +147,8 @@ export const api = {
   rejectMemory: (id) => requestJson("POST", `/memory/long-term/${id}/reject`, { body: {} }),
   listCopies: (id) => requestJson("GET", `/memory/long-term/${id}/copies`),
   forgetMemory: (id, { copies }) => requestJson("DELETE", `/memory/long-term/${id}`, { query: { copies } }),
+  isMuted: async (id, kind) => (await requestJson("GET", `/memory/${KIND_PATHS[kind]}/${id}`)).muted,
+  setMuted: (id, kind, muted) => requestJson("PATCH", `/memory/${KIND_PATHS[kind]}/${id}`, { body: { muted } }),
   forgetAtomicMemory: (id) => requestJson("DELETE", `/memory/atomic/${id}`),
   undo: (operation) => requestJson("POST", `/memory/changes/${operation}/undo`),
   listImports: (query) => requestJson("GET", "/memory/imports", { query }),

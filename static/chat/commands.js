@@ -12,8 +12,9 @@ const TITLES = {
   forgotten: gettext("Forgotten:"),
   not_found: gettext("No matching memory found:"),
   undone: gettext("Undone:"),
+  paused: gettext("Not stored, as remembering is paused:"),
 };
-const ICONS = { not_found: "alert", forgotten: "trash", undone: "retry", waiting: "alert" };
+const ICONS = { not_found: "alert", forgotten: "trash", undone: "retry", waiting: "alert", paused: "pause" };
 
 /**
  * Return the confirmations of a turn, or null where it has none.

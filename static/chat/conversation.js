@@ -7,6 +7,7 @@
 //   "sending" | "streaming" (of a reply) | "unsent" (never reached the server, or was refused).
 // stopped: the reply ends where the person stopped it. edited: the message took the place of an earlier one.
 // turn: of a reply, as the API gives it, once it was asked for; figures: how much it recalled and remembered, until then.
+// pausedBy: what paused remembering when it was said, or null.
 // files: what was attached to it, [{id, name, characters}]. changes: what its turn put in the place of something else, [{key, before, after, operation, undone}].
 // id is null until the server gave one; `key` makes sending again safe (Idempotency-Key).
 
@@ -34,13 +35,14 @@ export class Conversation extends EventTarget {
   #figures = new Map(); // by the ID of the reply
   #files = new Map(); // what was attached, by the ID of the message; of null what was not sent yet
   #creating = null;
-  #choosing = null; // the choice of a model on its way to the server
+  #choosing = null; // the choice of a model, or a pause, on its way to the server
   #knowsAllTurns = false; // whether a reply that has no figures has no turn
 
   /** `id`: of the session, or null for one that is created with its first message, in `space` (null for none). */
   constructor({ id = null, temporary = false, model = "", space = null } = {}) {
     super();
     this.id = id;
+    this.chosenPause = false;
     this.model = model;
     this.temporary = temporary;
     this.chosenSpace = space;
@@ -50,6 +52,11 @@ export class Conversation extends EventTarget {
   get space() {
     if (this.session) return this.session.space;
     return this.id || this.temporary ? null : this.chosenSpace;
+  }
+
+  /** Whether remembering is paused in it, or will be once it is begun. */
+  get paused() {
+    return this.session?.paused ?? this.chosenPause;
   }
 
   get busy() {
@@ -238,6 +245,25 @@ export class Conversation extends EventTarget {
     if (this.id) await changeSession(this.id, { model: name });
   }
 
+  /** Pause what is remembered of this conversation, or resume it. What is said after it is said under it. */
+  async setPaused(paused) {
+    if (!this.id && !this.#creating) {
+      this.chosenPause = paused;
+      return;
+    }
+    this.#choosing = this.#storePause(paused);
+    try {
+      await this.#choosing;
+    } finally {
+      this.#emit("session");
+    }
+  }
+
+  async #storePause(paused) {
+    await this.#creating;
+    await changeSession(this.id, { paused });
+  }
+
   /** Whether this is the newest reply, and nothing is on its way. */
   canRegenerate(row) {
     const at = this.rows.indexOf(row);
@@ -375,7 +401,7 @@ export class Conversation extends EventTarget {
   /** Create the session, unless there is one; return its ID. */
   async ensureSession() {
     if (!this.id) {
-      this.#creating ??= createSession({ temporary: this.temporary, model: this.model, space: this.space });
+      this.#creating ??= createSession({ temporary: this.temporary, model: this.model, space: this.space, paused: this.paused });
       try {
         this.id = (await this.#creating).id;
       } finally {
@@ -564,6 +590,7 @@ function assignMessage(row, message) {
     createTime: new Date(message.create_time),
     favourite: message.is_collected,
     stopped: message.stopped,
+    pausedBy: message.paused_by,
   });
 }
 

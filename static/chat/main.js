@@ -17,6 +17,7 @@ import { ModelPicker } from "./model_picker.js";
 import { Palette } from "./palette.js";
 import { listCommands } from "./palette_commands.js";
 import { Panels } from "./panels.js";
+import { Pausing } from "./pausing.js";
 import { knownSession } from "./session_store.js";
 import { SessionList } from "./sessions.js";
 import { bindShortcuts, labelShortcuts } from "./shortcuts.js";
@@ -76,8 +77,23 @@ const imports = new ImportDialog({
   takes: (file) => looksLikeExport(file) || conversation.state === "missing",
   onOther: (files) => attachments.add(files),
 });
+const pausing = new Pausing({
+  everywhere: page.isPaused,
+  getConversation: () => conversation,
+  actions: {
+    run,
+    onChange: () => {
+      showHead();
+      showState();
+    },
+  },
+});
 const palette = new Palette({
-  getCommands: () => listCommands({ session: conversation.session, actions: commandActions }),
+  getCommands: () => listCommands({
+    session: conversation.session,
+    paused: { session: !conversation.temporary && conversation.paused, everywhere: pausing.everywhere },
+    actions: commandActions,
+  }),
   getRecent: () => sessions.sessions,
   onOpen: (id, messageId) => navigate(id, { messageId }),
 });
@@ -208,7 +224,10 @@ function adopt(adopted) {
   adopted.addEventListener("state", track);
   adopted.addEventListener("session", () => {
     track();
-    if (adopted.session) sessions.put(adopted.session);
+    if (adopted.session) {
+      sessions.put(adopted.session);
+      pausing.learn(adopted.session);
+    }
     if (adopted === conversation) showSession();
   });
   return adopted;
@@ -246,6 +265,7 @@ function showHead() {
   models.show(conversation.model);
   byId("archived-badge").hidden = !conversation.session?.archived;
   showPlace();
+  pausing.show();
 }
 
 /** Where the conversation is, or will be, which can be changed right there. */
@@ -278,7 +298,7 @@ function placeholderFor(state, rows) {
   if (rows.length) return [];
   if (state === "new" || state === "ready") {
     const space = findSpace(conversation.space);
-    return [welcome({ temporary: conversation.temporary, space, actions: welcomeActions })];
+    return [welcome({ temporary: conversation.temporary, paused: pausing.find() !== null, space, actions: welcomeActions })];
   }
   if (state === "missing") {
     return [
@@ -357,6 +377,8 @@ const commandActions = {
   },
   onPin: (session) => run(sessions.setPinned(session, !session.pinned)),
   onArchive: (session) => run(sessions.setArchived(session, !session.archived)),
+  onPause: () => run(pausing.toggleSession()),
+  onPauseEverywhere: () => run(pausing.toggleEverywhere()),
 };
 
 function toggleDetails() {

@@ -7,6 +7,7 @@ import { button, definitions, el, freeText, icon, iconButton, smallButton } from
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
 import { skeleton, thinking } from "./loading.js";
 import { MarkdownView } from "./markdown.js";
+import { pausedSign } from "./pausing.js";
 import { readAloudButton, stopReading } from "./reading_aloud.js";
 import { splitByWeight } from "./weight.js";
 
@@ -302,6 +303,7 @@ export class MessagesView {
       { class: "toolbar" },
       row.role === "assistant" && this.#conversation.hasTurn(row) ? this.#memoryChip(row) : null,
       row.edited ? this.#undoEditButton(row) : null,
+      row.role === "user" && row.pausedBy ? pausedSign(gettext("Remembering was paused: nothing is learned from this message.")) : null,
       star,
       navigator.clipboard ? copyButton(row, this.actions) : null,
       row.role === "assistant" ? this.#readAloudButton(row) : null,

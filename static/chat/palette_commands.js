@@ -13,13 +13,24 @@ const THEMES = [
 
 /**
  * Return `[{label, icon, run, shortcut?}]`. `session`: the one that is open, or null. `actions`: {onNew, onTemporary,
- * onImport, onDetails, onShortcuts, onShowArchived, onNewSpace, onSpace(id)} and {onRename, onPin, onArchive}, which get the session.
+ * onImport, onDetails, onShortcuts, onShowArchived, onNewSpace, onSpace(id)} and {onRename, onPin, onArchive}, which get the session;
+ * onPause and onPauseEverywhere. `paused`: {session, everywhere}, whether remembering is.
  */
-export function listCommands({ session, actions }) {
+export function listCommands({ session, paused, actions }) {
   return [
     { label: gettext("New conversation"), icon: "plus", run: actions.onNew, shortcut: "new" },
     { label: gettext("New temporary conversation"), icon: "temporary", run: actions.onTemporary },
     ...(session ? ofSession(session, actions) : []),
+    session?.temporary ? null : {
+      label: paused.session ? gettext("Resume remembering in this conversation") : gettext("Pause remembering in this conversation"),
+      icon: paused.session ? "resume" : "pause",
+      run: actions.onPause,
+    },
+    {
+      label: paused.everywhere ? gettext("Resume remembering everywhere") : gettext("Pause remembering everywhere"),
+      icon: paused.everywhere ? "resume" : "pause",
+      run: actions.onPauseEverywhere,
+    },
     { label: gettext("New space"), icon: "space", run: actions.onNewSpace },
     ...listSpaces()
       .filter(({ archived }) => !archived)
@@ -41,7 +52,7 @@ export function listCommands({ session, actions }) {
       .filter((button) => button.getAttribute("aria-pressed") !== "true")
       .map((button) => ({ label: interpolate(gettext("Language: %s"), [button.textContent]), icon: "language", run: () => button.click() })),
     { label: gettext("Keyboard shortcuts"), icon: "keyboard", run: actions.onShortcuts, shortcut: "shortcuts" },
-  ];
+  ].filter(Boolean);
 }
 
 function ofSession(session, { onRename, onPin, onArchive }) {

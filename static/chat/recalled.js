@@ -3,7 +3,7 @@
 import { button, el, freeText } from "./dom.js";
 import { formatDate, formatScore, gettext } from "./i18n.js";
 import { DELETED, label, WORDS } from "./labels.js";
-import { forgetButton } from "./remembered.js";
+import { forgetButton, muteButton } from "./remembered.js";
 
 const FULL_SCORE = 1.3 * (0.4 + 0.2 * 1.5 + 0.15 + 0.1 + 0.15);
 
@@ -26,24 +26,29 @@ export function recalledCard(memory, { open = false, onForgotten }) {
   const full = isMessage ? FULL_MESSAGE_SCORE : memory.parts ? FULL_ATOMIC_SCORE : FULL_SCORE;
   const score = bar({ value: Math.max(0, memory.score), full, title: gettext("Score") });
   const deleted = memory.text === DELETED;
-  return el(
-    "details",
-    { class: "memory-card", open },
+  const card = el("details", { class: "memory-card" });
+  const changes = deleted || isMessage ? [] : [
+    muteButton({ id: memory.id, kind: memory.kind, card }),
+    forgetButton({ id: memory.id, kind: memory.kind, text: memory.text, onForgotten }),
+  ];
+  card.append(
     el(
       "summary",
       {},
       freeText("span", deleted ? gettext("(deleted)") : memory.text, "memory-text"),
       el("span", { class: "memory-score" }, score, el("b", {}, formatScore(memory.score))),
     ),
-    components(memory),
+    ...[components(memory)].filter(Boolean),
     el(
       "div",
       { class: "memory-foot" },
       el("span", { class: "badge" }, label("kind", memory.kind)),
-      deleted || isMessage ? null : forgetButton({ id: memory.id, kind: memory.kind, text: memory.text, onForgotten }),
+      changes.length ? el("span", { class: "memory-changes" }, changes) : null,
       isMessage && !deleted ? messageLink(memory) : null,
     ),
   );
+  card.open = open; // last: it has its listeners by then
+  return card;
 }
 
 function messageLink({ session_id: session, message_id: message, created_at: time }) {

@@ -2,7 +2,7 @@
 
 import { ApiError, NetworkError, api } from "./api.js";
 import { confirm, showProblem, toast } from "./dialogs.js";
-import { el, freeText, smallButton } from "./dom.js";
+import { button, el, freeText, icon, smallButton } from "./dom.js";
 import { gettext, interpolate, ngettext } from "./i18n.js";
 import { DELETED, formatValue, label } from "./labels.js";
 
@@ -95,6 +95,43 @@ export function forgetButton({ id, kind = "long_term", text, onForgotten }) {
     onForgotten();
   };
   return smallButton("trash", gettext("Forget"), forget, { kind: "quiet" });
+}
+
+/**
+ * Return a button that mutes a memory, or recalls it again (L10). It may have been muted since the reply: what it is now
+ * is asked for when `card` opens.
+ */
+export function muteButton({ id, kind, card }) {
+  const set = async (muted) => {
+    try {
+      await api.setMuted(id, kind, muted);
+      show(muted);
+    } catch (error) {
+      showProblem(error);
+      return;
+    }
+    const undo = { label: gettext("Undo"), run: () => set(!muted) };
+    toast(muted ? gettext("Muted. It is kept, and no longer recalled.") : gettext("It may be recalled again."), { action: undo });
+  };
+  const name = el("span", {});
+  const sign = el("span", { class: "mute-sign" });
+  const toggle = button({ class: "button small quiet", "data-action": "mute", on: { click: () => set(toggle.dataset.muted !== "true") } }, sign, name);
+  const show = (muted) => {
+    toggle.dataset.muted = String(muted);
+    sign.replaceChildren(icon(muted ? "unmute" : "mute"));
+    name.textContent = muted ? gettext("Unmute") : gettext("Mute");
+  };
+  const look = async () => {
+    try {
+      show(await api.isMuted(id, kind));
+    } catch (error) {
+      if (error.status === 404) toggle.remove();
+      else if (!(error instanceof ApiError || error instanceof NetworkError)) throw error; // it stays as it was
+    }
+  };
+  show(false);
+  card.addEventListener("toggle", () => card.open && look());
+  return toggle;
 }
 
 const PLACES = {

@@ -7,6 +7,7 @@ import { exportSession } from "./export.js";
 import { formatSessionGroup, gettext, interpolate } from "./i18n.js";
 import { skeleton } from "./loading.js";
 import { moveAmong, openMenu } from "./menu.js";
+import { pausedSign } from "./pausing.js";
 import { changeSession, deleteSession, listSessions } from "./session_store.js";
 import { titleField } from "./session_title.js";
 import { DRAGGED } from "./space_list.js";
@@ -296,6 +297,7 @@ export class SessionList {
       this.#space === null && listSpaces().length ? namedDot(session.space) : null,
       session.temporary ? icon("temporary") : null,
       el("bdi", {}, title),
+      session.paused ? pausedSign() : null,
     );
     const more = iconButton("more", interpolate(gettext("Options for “%s”"), [title]), {
       "aria-haspopup": "menu",
@@ -308,7 +310,7 @@ export class SessionList {
   }
 
   #options(session, anchor) {
-    const { pinned, archived, temporary } = session;
+    const { pinned, archived, temporary, paused } = session;
     const option = (name, label, run, kind = "") => ({ sign: icon(name), label, run, kind });
     const chooseSpace = () => openMenu(anchor, spaceChoices(session.space, (space) => this.move(session, space)));
     return [
@@ -316,6 +318,13 @@ export class SessionList {
       // Archived sessions have no group of pinned ones.
       archived ? null : option("pin", pinned ? gettext("Unpin") : gettext("Pin"), () => this.setPinned(session, !pinned)),
       listSpaces().length && !temporary ? option("space", gettext("Move to…"), chooseSpace) : null,
+      temporary
+        ? null
+        : option(
+            paused ? "resume" : "pause",
+            paused ? gettext("Resume remembering") : gettext("Pause remembering"),
+            () => this.#change(session, { paused: !paused }),
+          ),
       option("archive", archived ? gettext("Unarchive") : gettext("Archive"), () => this.setArchived(session, !archived)),
       option("download", gettext("Export"), () => exportSession(session)),
       option("trash", gettext("Delete"), () => this.#delete(session), "danger"),

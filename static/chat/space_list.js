@@ -5,6 +5,7 @@ import { showProblem, toast } from "./dialogs.js";
 import { byId, el, icon, iconButton } from "./dom.js";
 import { gettext, interpolate } from "./i18n.js";
 import { moveAmong, openMenu } from "./menu.js";
+import { pausedSign } from "./pausing.js";
 import { SpaceDialog } from "./space_dialog.js";
 import { findSpace, listSpaces, spaceChanges, spaceDot, updateSpace } from "./spaces.js";
 
@@ -103,10 +104,10 @@ export class SpaceList {
       title: null,
       on: { click: (event) => openMenu(event.currentTarget, this.#options(space)) },
     });
-    return el("li", { "data-space": id }, this.#link(id, spaceDot(id), name), more);
+    return el("li", { "data-space": id }, this.#link(id, spaceDot(id), name, space.paused), more);
   }
 
-  #link(id, sign, label) {
+  #link(id, sign, label, paused = false) {
     const choose = (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey) return; // a new tab or window: the link does it
       event.preventDefault();
@@ -114,14 +115,19 @@ export class SpaceList {
     };
     const current = id === this.chosen ? "true" : null;
     const props = { href: id ? `/?space=${id}` : "/", title: label, "aria-current": current, on: { click: choose } };
-    return el("a", props, sign, el("bdi", {}, label));
+    return el("a", props, sign, el("bdi", {}, label), paused ? pausedSign() : null);
   }
 
   #options(space) {
-    const { id, archived } = space;
+    const { id, archived, paused } = space;
     return [
       { sign: icon("pencil"), label: gettext("Edit"), run: () => this.#edit(id) },
       { sign: icon("memory"), label: gettext("Memories"), href: this.pages.memories(id) },
+      {
+        sign: icon(paused ? "resume" : "pause"),
+        label: paused ? gettext("Resume remembering") : gettext("Pause remembering"),
+        run: () => updateSpace(id, { paused: !paused }).catch(showProblem),
+      },
       {
         sign: icon("archive"),
         label: archived ? gettext("Unarchive") : gettext("Archive"),

@@ -12,10 +12,11 @@ const SUGGESTIONS = [
 ];
 
 const LASTING = gettext("Next to every reply you can see what I recalled and why. You can correct it or make me forget it.");
+const PAUSED = gettext("I still recall what I know. What you say now is kept in this conversation only, and I learn nothing from it.");
 const TEMPORARY = gettext("No memories are read or written, and the conversation is deleted once it is idle.");
 
-/** `space`: the one it will be in, or null. `actions`: {onSuggestion(text), onTemporary(value)}. */
-export function welcome({ temporary, space, actions }) {
+/** `paused`: whether remembering is. `space`: the one it will be in, or null. `actions`: {onSuggestion(text), onTemporary(value)}. */
+export function welcome({ temporary, paused, space, actions }) {
   const toggle = button(
     {
       class: "switch",
@@ -30,13 +31,18 @@ export function welcome({ temporary, space, actions }) {
   return el(
     "div",
     { class: "welcome" },
-    el("div", { class: "welcome-mark" }, icon(temporary ? "temporary" : "memory")),
-    el("h2", {}, temporary ? gettext("Nothing said here is remembered") : gettext("I remember what you tell me")),
-    el("p", { class: "soft", id: "temporary-about" }, temporary ? TEMPORARY : LASTING),
-    space && el("p", { class: "welcome-space free-text" }, spaceBadge(space.id), sayWhereItGoes(space)),
+    el("div", { class: "welcome-mark" }, icon(temporary ? "temporary" : paused ? "pause" : "memory")),
+    el("h2", {}, sayTitle(temporary, paused)),
+    el("p", { class: "soft", id: "temporary-about" }, temporary ? TEMPORARY : paused ? PAUSED : LASTING),
+    space && el("p", { class: "welcome-space free-text" }, spaceBadge(space.id), paused ? null : sayWhereItGoes(space)),
     temporary ? null : el("ul", { class: "suggestions" }, SUGGESTIONS.map((text) => suggestion(text, actions))),
     toggle,
   );
+}
+
+function sayTitle(temporary, paused) {
+  if (temporary) return gettext("Nothing said here is remembered");
+  return paused ? gettext("Remembering is paused") : gettext("I remember what you tell me");
 }
 
 function sayWhereItGoes({ learns_to: target }) {

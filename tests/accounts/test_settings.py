@@ -16,7 +16,7 @@ from tests.support.factories import UserFactory
 
 SETTINGS = "/memory/settings"
 DEFAULTS = {f"memory.{name}": value for name, value in {
-    "rag_top_n": 5, "rounds_top_n": 2, "enable_agentic_search": False, "enable_user_profile": True,
+    "rag_top_n": 5, "rounds_top_n": 2, "paused": False, "enable_agentic_search": False, "enable_user_profile": True,
     "atomic_content_max_length": 500, "session_summary_limit": 5, "retrieval_limit": 5, "semantic_candidates": True,
     "semantic_min_similarity": None, "candidate_limit": 50, "max_keywords": 10,
     "score_weights": {"keyword": 0.4, "category": 0.2, "recency": 0.15, "frequency": 0.1, "confidence": 0.15},

@@ -62,6 +62,7 @@ def test_the_page_knows_the_spaces_of_its_person_alone(mei_client: Client, mei: 
             "instructions": "</script>",
             "learns_to": "everywhere",
             "archived": False,
+            "paused": False,
         }
     ]
 

@@ -38,7 +38,7 @@ NOT_SENT = {
     # A text is sent as a file of the format "text".
     "imports.preview": {"text"},
     "imports.create": {"dry_run", "text"},
-    "sessions.rename": {"pinned", "archived", "model", "space"},
+    "sessions.rename": {"pinned", "archived", "paused", "model", "space"},
     "sessions.send": {"stream"},
     "messages.retry": {"stream"},
     "messages.regenerate": {"stream"},

@@ -50,7 +50,7 @@ def test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked(
     session = alice.new_session()
     before = timezone.now()
     response = record(alice, session, CHAT)
-    assert (response.status_code, response.json()) == (202, {"stored": 6})
+    assert (response.status_code, response.json()) == (202, {"stored": 6, "paused_by": None})
     stored = list(Message.objects.order_by("position"))
     assert [{"role": row.role, "content": row.content} for row in stored] == CHAT
     assert [row.position for row in stored] == [1, 2, 3, 4, 5, 6]
@@ -94,7 +94,11 @@ def test_times_are_kept_and_the_session_becomes_active_now(alice: ApiClient):
 def test_the_same_key_again_answers_the_same_and_stores_nothing_twice(alice: ApiClient, bob: ApiClient):
     session = alice.new_session()
     first, again = (record(alice, session, CHAT, **KEY) for _ in range(2))
-    assert (again.status_code, again.json()) == (first.status_code, first.json()) == (202, {"stored": 6})
+    assert (
+        (again.status_code, again.json())
+        == (first.status_code, first.json())
+        == (202, {"stored": 6, "paused_by": None})
+    )
     assert Message.objects.count() == 6
     record(alice, alice.new_session(), CHAT, **KEY).raise_for_status()
     record(bob, bob.new_session(), CHAT, **KEY).raise_for_status()
@@ -123,7 +127,7 @@ def test_the_same_key_for_other_messages_is_a_conflict(alice: ApiClient, message
 @pytest.mark.spec("C9", "C7")
 def test_a_temporary_session_stores_and_leaves_no_work(alice: ApiClient, sent: list[str]):
     session = alice.new_session(temporary=True)
-    assert record(alice, session, CHAT).json() == {"stored": 6}
+    assert record(alice, session, CHAT).json() == {"stored": 6, "paused_by": None}
     assert not Work.objects.exists()
     assert sent == []
 

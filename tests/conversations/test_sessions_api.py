@@ -37,7 +37,8 @@ def test_each_session_has_its_own_id_and_starts_empty(alice: ApiClient):
     assert [response.status_code for response in made] == [201] * 3
     assert len({response.json()["id"] for response in made}) == 3
     assert set(made[0].json()) == {
-        "id", "title", "created_at", "last_active_at", "temporary", "space", "pinned", "archived", "model",
+        "id", "title", "created_at", "last_active_at", "temporary", "paused", "paused_by", "space", "pinned",
+        "archived", "model",
     }  # fmt: skip
     empty = alice.get(f"/chat/sessions/{made[0].json()['id']}/messages").json()
     assert empty == {"count": 0, "next": None, "previous": None, "results": []}

@@ -80,11 +80,35 @@ def test_spaces_are_made_edited_and_archived_and_a_name_is_had_once(client: Clie
 def test_nobody_sees_or_changes_the_spaces_of_somebody_else(client: Client, novel: Space) -> None:
     other = browse(UserFactory.create())
     assert "Novel" not in read(other, SPACES)
-    for address in ("archive", "delete"):
+    for address in ("archive", "pause", "delete"):
         assert other.post(f"{SPACES}{novel.pk}/{address}/", {"memories": "move"}).status_code == 404
     assert other.post(f"{SPACES}{novel.pk}/change/", {"name": "mine"}).status_code in (302, 403)
     novel.refresh_from_db()
-    assert (novel.name, novel.archived) == ("Novel", False)
+    assert (novel.name, novel.archived, novel.paused) == ("Novel", False, False)
+
+
+CHIP = 'chip--amber">remembering paused'
+
+
+@pytest.mark.spec("D5")
+def test_remembering_is_paused_and_resumed_on_a_card_and_on_the_page_of_a_conversation(
+    client: Client, mei: User, novel: Space
+) -> None:
+    session = create_session(user=mei.within(novel.pk), title="Chapter one")
+    talk, talks = f"/admin/conversations/session/{session.pk}", "/admin/conversations/session/"
+    assert CHIP not in read(client, talks)
+    assert client.post(f"{SPACES}{novel.pk}/pause/").status_code == 302
+    assert CHIP in read(client, SPACES)
+    assert CHIP in read(client, talks)
+    assert "remembering paused: this space" in read(client, f"{talk}/change/")
+    client.post(f"{SPACES}{novel.pk}/pause/")
+    assert client.post(f"{talk}/pause/").status_code == 302
+    assert "remembering paused: this conversation" in read(client, f"{talk}/change/")
+    assert browse(UserFactory.create()).post(f"{talk}/pause/").status_code == 404
+    session.refresh_from_db()
+    assert session.paused is True
+    client.post(f"{talk}/pause/")
+    assert "remembering paused:" not in read(client, f"{talk}/change/")
 
 
 def test_a_space_is_deleted_with_what_is_in_it_or_without(

@@ -33,6 +33,7 @@ from apps.chat.emotions import ReplyStrategy
 from apps.chat.prompts import (
     APPLICATION,
     INSTRUCTIONS,
+    PAUSED_INSTRUCTIONS,
     PLAIN_APPLICATION,
     PLAIN_INSTRUCTIONS,
     RELAYED_INSTRUCTIONS,
@@ -41,7 +42,7 @@ from apps.chat.prompts import (
     TOOL_LINES,
     TURN_CONTEXT,
 )
-from apps.conversations.types import Line, Round, SentFile
+from apps.conversations.types import RESUMED, Line, Round, SentFile
 from apps.core.llm.types import PromptMessage, render_block, render_turn_block
 from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import span
@@ -176,6 +177,7 @@ def _render_stable(given: ContextInput) -> dict[int, str]:
             application=given.application,
             tools=given.tools,
             temporary=given.temporary,
+            paused_by=given.paused_by,
         ),
         PROFILE: render_profile(given.profile),
         WORKING: render_files(given.files),
@@ -255,6 +257,7 @@ def render_rules(
     application: str = "",
     tools: Sequence[str] = (),
     temporary: bool = False,
+    paused_by: str = "",
 ) -> str:
     """Layer 0 without what `render_moment` has of it; plain without a strategy (E6).
 
@@ -264,6 +267,8 @@ def render_rules(
     read as their continuation. Where the answer is relayed, nothing is said of how to reply (T3).
     """
     about_kind = TEMPORARY_INSTRUCTIONS if temporary else ""
+    if paused_by:
+        about_kind = PAUSED_INSTRUCTIONS.format(where=RESUMED[paused_by])
     block = PLAIN_APPLICATION if relayed or strategy is None else APPLICATION
     application = block.format(instructions=application) if application else ""
     if relayed:

@@ -74,7 +74,8 @@ class TurnInput:
     """What a turn starts from: all that its prompt is made of besides what is remembered.
 
     `started`: when its opening began, as `time.perf_counter` says it. `window`: what was said before `message`.
-    `recalls`: whether anything remembered may be read (not in a temporary session, C7). `said_at`: when the message was
+    `recalls`: whether anything remembered may be read (not in a temporary session, C7). `paused_by`: what pauses
+    remembering, "" for nothing (D5). `said_at`: when the message was
     said, if not `now`. `model`: the one that the session is set to. `space`: the one that it is in, from which `user`
     looks (P2). `submitted`: a form that was sent in the message's place (H1). `client`: what a client brings along; a
     history of its own takes the window's place (T3). `wait_for_embedding`: what `embed_message` gave, where the message
@@ -91,6 +92,7 @@ class TurnInput:
     window: Window = field(default_factory=Window)
     working: WorkingMemorySnapshot | None = None
     recalls: bool = True
+    paused_by: str = ""
     said_at: datetime | None = None
     model: str = ""
     space: SessionSpace | None = None
@@ -219,6 +221,7 @@ def read_context(
             files=read_sent_files(user, given.session_id, chars=settings.token_budget * MOST_CHARS_PER_TOKEN),
             actions=list_refused(given.asked) if temporary else actions or {},
             temporary=temporary,
+            paused_by=given.paused_by if remembers else "",
             profile=profile,
             cases=cases,
             session_notes=session_notes,

@@ -114,8 +114,9 @@ class ContextInput:
     `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
     is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most. `files`:
     what was attached, newest first; they have a budget of their own, as large as `budget`. `actions`: what the message
-    told the memory to do, by outcome (L9). `temporary`: nothing is kept, and the prompt says so (C7). `everything`:
-    `memories` are all there are, as the message asks for them. `tools`: names of those that the model may call (T1).
+    told the memory to do, by outcome (L9). `temporary`: nothing is kept, and the prompt says so (C7). `paused_by`:
+    what pauses remembering, as the prompt says, too (D5). `everything`: `memories` are all there are, as the message
+    asks for them. `tools`: names of those that the model may call (T1).
     `instructions`: those of the space that the session is in (P1). They and what `client` brings are never trimmed and
     take nothing of the budget. `budget` is in tokens; `context_limit` in messages (C3).
     """
@@ -137,6 +138,7 @@ class ContextInput:
     memories: Sequence[RecalledMemory] = ()
     everything: bool = False
     temporary: bool = False
+    paused_by: str = ""
     tools: Sequence[str] = ()
     session_notes: Sequence[SessionNote] = ()
     summary: Line | None = None

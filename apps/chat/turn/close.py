@@ -6,7 +6,7 @@ Runs in a database thread.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +36,7 @@ from apps.chat.turn.tools import ToolRun
 from apps.chat.turn.types import OpenTurn
 from apps.conversations.histories import close_client_round
 from apps.conversations.models import Message, MessageStatus, Role
+from apps.conversations.pausing import find_said_while_paused
 from apps.conversations.rounds import close_round, record_assistant_message
 from apps.conversations.sessions import get_session, get_shown_status
 from apps.core.errors import ModelUnavailable
@@ -50,6 +51,7 @@ from apps.memory.commands import CommandResult
 from apps.memory.entries import record_entries
 from apps.memory.keyed import MemoryUpdate
 from apps.memory.lifecycle import record_use
+from apps.memory.validation import is_supported_by, read_proposal
 from apps.memory.vectors.messages import delete_embeddings
 from apps.memory.working import find_working_memory, record_analysis
 
@@ -147,6 +149,7 @@ def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = N
             is_collected=turn.round.is_collected,
             emotion=emotion,
             status=status,
+            paused_by=turn.round.paused_by,
             lease_until=datetime.max.replace(tzinfo=UTC),
         )
     )
@@ -163,6 +166,7 @@ def describe_unstored(
         "assistant_message": None,
         "emotion": emotion,
         "strategy": turn.strategy.to_wire() if turn.strategy else None,
+        "paused_by": turn.given.paused_by or None,
         "memories_used": [memory.to_wire() for memory in turn.context.memories],
         "memory_updates": [],
         "commands": [],
@@ -212,7 +216,12 @@ def _store_reply(
     if turn.round is None:
         record_calls(calls, owners={turn.owner: 1})
         return record_assistant_message(
-            user=turn.user, session_id=turn.session_id, content=reply, now=now, message_id=reply_id
+            user=turn.user,
+            session_id=turn.session_id,
+            content=reply,
+            now=now,
+            message_id=reply_id,
+            paused_by=turn.given.paused_by,
         )
     is_relayed = turn.relayed is not None
     # A message that only asks what is remembered says nothing to learn from.
@@ -239,17 +248,25 @@ def _store_entries(
         return ()
     with changed_by(origin=Origin.TURN, actor=None):
         message = cut_client_blocks(turn.round.content)
+        entries, paused = analysis.entries, _find_said_while_paused(turn)
+        said, others = _join_said(turn, message, without=paused), _join_others(turn, runs)
+        if paused:
+            # The prompt has what is not to be learned: of what this turn proposes, only what was said besides counts.
+            proposals = [(entry, read_proposal(entry)) for entry in entries]
+            entries = tuple(
+                entry for entry, read in proposals if read and is_supported_by(read, said=said, others=others)
+            )
         # The session may have been moved while the model answered; from here on it is locked against that.
         session = get_session(turn.user.overseeing(), turn.session_id)
         return record_entries(
             user=turn.user.within(session.learns_in),
-            entries=analysis.entries,
+            entries=entries,
             session_id=turn.session_id,
             message_id=turn.round.message_id,
             said_at=turn.round.create_time,
             message_text=message,
-            said=_join_said(turn, message),
-            others=_join_others(turn, runs),
+            said=said,
+            others=others,
             auto_accept_confidence=turn.given.settings.auto_accept_confidence,
             zone=turn.given.settings.zone,
             now=now,
@@ -267,12 +284,19 @@ def _forget_as_named(turn: OpenTurn, *, analysis: Analysis | None, now: datetime
     return show_recalled(results, memories)
 
 
-def _join_said(turn: OpenTurn, message: str) -> str:
+def _find_said_while_paused(turn: OpenTurn) -> set[uuid.UUID]:
+    """Which messages of the prompt's conversation were said while remembering was paused (D5), its summary included."""
+    summary = turn.context.given.summary
+    return find_said_while_paused(turn.user, [*turn.given.shown_ids, *([summary.id] if summary else [])])
+
+
+def _join_said(turn: OpenTurn, message: str, *, without: Collection[uuid.UUID]) -> str:
     """What the person said in the window and now, and what they were asked: a short answer agrees to a question."""
     before = (
         cut_client_blocks(line.content) if line.role == "user" else read_questions(line.content)
         for lines in turn.context.rounds
         for line in lines
+        if line.id not in without
     )
     return "\n".join([*before, message])
 

@@ -51,7 +51,9 @@ MAX_ACTION_TOKENS = 1_000
 MAX_SHOWN, MAX_RECALLED = 10, 3
 _KINDS = (LONG_TERM, ATOMIC)
 # The keys of the block `memory_actions`, in order.
-_ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, Outcome.NOT_FOUND)
+_ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, Outcome.NOT_FOUND, Outcome.PAUSED)
+# Nothing was stored or ended: the words of the message are all there is.
+_NOT_DONE = (Outcome.NOT_FOUND, Outcome.PAUSED)
 
 
 def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[CommandResult]:
@@ -72,6 +74,7 @@ def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[Com
             said=said,
             settings=given.settings,
             now=given.now,
+            paused=bool(given.paused_by),
         )
 
 
@@ -116,8 +119,8 @@ def describe_actions(results: Iterable[CommandResult]) -> dict[str, Any]:
 
 
 def list_texts(result: CommandResult) -> Sequence[str]:
-    """Return what was stored or forgotten; of what was not found, the words of the message."""
-    return list(filter(None, [result.said])) if result.status is Outcome.NOT_FOUND else result.texts
+    """Return what was stored or forgotten; of what was not done, the words of the message."""
+    return list(filter(None, [result.said])) if result.status in _NOT_DONE else result.texts
 
 
 def _list_first(texts: Sequence[str]) -> list[str]:
@@ -207,7 +210,7 @@ def _record(result: CommandResult, *, prompted: Outcome) -> dict[str, Any]:
         "kind": str(result.kind),
         "status": str(result.status),
         "prompted": str(prompted),
-        "said": result.said if result.kind is CommandKind.FORGET else "",
+        "said": result.said if result.kind is CommandKind.FORGET or result.status is Outcome.PAUSED else "",
         "operation": str(result.operation) if result.operation else None,
         "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
         "unclear": [str(memory_id) for memory_id in result.unclear],
@@ -291,6 +294,7 @@ _DONE = {
     Outcome.WAITING: gettext_lazy("Stored, waiting for your review: %(text)s"),
     Outcome.FORGOTTEN: gettext_lazy("Forgotten: %(text)s"),
     Outcome.NOT_FOUND: gettext_lazy("Not forgotten, as no single memory plainly says it: %(text)s"),
+    Outcome.PAUSED: gettext_lazy("Not stored, as remembering is paused: %(text)s"),
 }
 _SECTIONS = {
     "reply_style": gettext_lazy("Reply style"),

@@ -29,6 +29,7 @@ from apps.chat.turn.tools import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.conversations.attachments import attach, move_attachments
 from apps.conversations.histories import find_session, open_client_round, open_round_again
+from apps.conversations.pausing import find_pause
 from apps.conversations.rounds import describe_space, fail_round, get_window, open_round, reopen_round
 from apps.conversations.sessions import bring_back, create_session, get_message, get_session, replace_from
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
@@ -62,12 +63,18 @@ def _find_working(given: TurnInput, session_id: uuid.UUID) -> WorkingMemorySnaps
     return find_working_memory(given.user, session_id, now=given.now, ttl_minutes=ttl_minutes)
 
 
-def _count(given: TurnInput, session_id: uuid.UUID) -> WorkingMemorySnapshot | None:
+def _count(given: TurnInput, session_id: uuid.UUID, *, paused_by: str) -> WorkingMemorySnapshot | None:
     """Count a message in working memory; None without the memory system."""
     if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
         return None
     ttl_minutes = given.settings.working_ttl_minutes
-    return count_turn(user=given.user, session_id=session_id, now=given.now, ttl_minutes=ttl_minutes)
+    return count_turn(
+        user=given.user,
+        session_id=session_id,
+        now=given.now,
+        ttl_minutes=ttl_minutes,
+        paused=bool(paused_by),
+    )
 
 
 def _hear(given: TurnInput, opened: OpenRound, window: Window, working: WorkingMemorySnapshot | None) -> TurnInput:
@@ -81,6 +88,7 @@ def _hear(given: TurnInput, opened: OpenRound, window: Window, working: WorkingM
         window=window,
         working=working,
         recalls=not opened.temporary,
+        paused_by=opened.paused_by,
         said_at=opened.create_time,
         model=opened.model,
     )
@@ -116,12 +124,13 @@ def open_message_turn(
             said_at=said_at or now,
             now=now,
             lease=_lease(),
+            paused=given.settings.paused,
         )
         if attachments:
             attach(user=user, session_id=session_id, message_id=opened.message_id, attachment_ids=attachments)
         if instead_of is not None:
             move_attachments(user=user, before=[instead_of], after=opened.message_id)
-        given = _hear(given, opened, window, _count(given, session_id))
+        given = _hear(given, opened, window, _count(given, session_id, paused_by=opened.paused_by))
         if given.uses_memory:
             # Now: it takes as long as all that is read before recall.
             given = replace(given, wait_for_embedding=embed_message(content, said=given.said))
@@ -155,7 +164,8 @@ def _take_up(given: TurnInput, take: Callable[..., OpenRound]) -> OpenTurn:
     with transaction.atomic():
         opened = take(user=given.user, now=given.now, lease=_lease())
         # Where what counted it at first has expired since, it is the first message of a new one (W4).
-        working = _find_working(given, opened.session_id) or _count(given, opened.session_id)
+        working = _find_working(given, opened.session_id)
+        working = working or _count(given, opened.session_id, paused_by=opened.paused_by)
     limit = given.settings.context_limit
     window = get_window(given.user, opened.session_id, limit=limit, before=opened.position)
     return _prepare(_hear(given, opened, window, working), opened=opened)
@@ -171,15 +181,18 @@ def open_form_turn(
     given = _begin(user, now)
     session = get_session(user, session_id, to_change=True)
     _archive(given, session_id)
+    paused_by = find_pause(user, session=session, paused=given.settings.paused)
+    working = record_form(user=user, session_id=session_id, title=title, fields=fields, now=now, paused=bool(paused_by))
     given = replace(
         given,
         user=user.within(session.space_id),
         space=describe_space(session),
         session_id=session_id,
         message=FORM_SUBMITTED,
-        working=record_form(user=user, session_id=session_id, title=title, fields=fields, now=now),
+        working=working,
         window=get_window(user, session_id, limit=given.settings.context_limit),
         recalls=not session.temporary,
+        paused_by=paused_by,
         model=session.model,
         submitted=Form(title=title, fields=fields),
     )
@@ -216,6 +229,8 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
             window_limit=given.settings.context_limit,
             now=now,
             lease=_lease(),
+            paused=given.settings.paused,
+            asked=request.paused,
         )
         if embeds and wait_for_embedding is None:
             said = [line.content for exchange in found.window.rounds for line in exchange]
@@ -223,7 +238,8 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
         if branch.replaced:
             delete_embeddings(message_ids=branch.replaced)
         working = _find_working(given, session_id) if branch.asked else None
-        given = _hear(given, found.opened, found.window, working or _count(given, session_id))
+        working = working or _count(given, session_id, paused_by=found.opened.paused_by)
+        given = _hear(given, found.opened, found.window, working)
     client = _make_prompt(request, lines=found.lines)
     given = replace(given, client=client, wait_for_embedding=wait_for_embedding)
     return _prepare(given, opened=found.opened, request=request)
@@ -247,12 +263,12 @@ def _prepare(given: TurnInput, *, opened: OpenRound | None, request: ClientReque
     `opened`: the stored message, None where none is; it fails where this does.
     """
     relayed = given.client is not None and given.client.relayed
-    remembers = opened is not None and given.recalls
+    stores = opened is not None and given.recalls
     commands: Sequence[CommandResult] = ()
     reply = None
     try:
         chosen = choose_chat_model(asked=request.model if request else "", preferred=given.model)
-        if opened is not None and remembers and given.strategy is not None:
+        if opened is not None and stores and given.strategy is not None:
             # Before the prompt is built: it says what was done, and recalls what was just stored.
             commands = run_message_commands(given, opened=opened)
         reading = time.perf_counter()
@@ -264,7 +280,7 @@ def _prepare(given: TurnInput, *, opened: OpenRound | None, request: ClientReque
                 given,
                 actions=describe_actions(commands),
                 candidates=[memory_id for command in commands for memory_id in command.unclear],
-                tools=offer_tools(given, writes=remembers, chosen=chosen),
+                tools=offer_tools(given, writes=stores, chosen=chosen),
             )
     except Exception:
         if opened is not None:
@@ -275,7 +291,7 @@ def _prepare(given: TurnInput, *, opened: OpenRound | None, request: ClientReque
         round=opened,
         context=context,
         chosen=chosen,
-        remembers=remembers,
+        remembers=stores and not given.paused_by,
         opening={"opening_ms": milliseconds_since(given.started), "context_ms": milliseconds_since(reading)},
         commands=commands,
         reply=reply,
@@ -321,6 +337,7 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str = "", now:
             window=get_window(user, session.id, limit=stage.settings.context_limit),
             working=_find_working(stage, session.id),
             recalls=not session.temporary,
+            paused_by=find_pause(user, session=session, paused=stage.settings.paused),
             model=session.model,
         )
     if topic.strip():

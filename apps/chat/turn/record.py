@@ -76,7 +76,8 @@ def describe_sources(
     summary. `working` and `working_after`: the revisions before the turn and with what it found (`working`, None where
     it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text, or "composed" where
     no model was asked. `everything`: whether the prompt held all that is remembered, as the message asked for it.
-    `temporary`: whether it said that nothing is kept (C7). `instructions`: whether the space has any (P1).
+    `temporary`: whether it said that nothing is kept (C7). `paused_by`: what it said pauses remembering (D5).
+    `instructions`: whether the space has any (P1).
     `tools`: those that the model could call. `files`: how much of each attached file was shown.
     `client`: what a client of the OpenAI-compatible endpoint brought along (T3), None for the others.
     """
@@ -98,6 +99,7 @@ def describe_sources(
         "answer": _describe_answer(turn, analysis),
         "everything": given.everything,
         "temporary": given.temporary,
+        "paused_by": given.paused_by,
         "instructions": bool(given.instructions),
         "tools": list(given.tools),
         "files": [{"id": str(file.id), "chars": len(file.text)} for file in given.files],
@@ -174,6 +176,7 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
         "assistant_message": message_to_wire(turn.assistant_message),
         "emotion": turn.emotion,
         "strategy": turn.strategy,
+        "paused_by": turn.assistant_message.paused_by or None,
         "memories_used": [
             {"id": item["id"], "kind": item["kind"], "text": texts.get(item["id"], DELETED), **item}
             for item in list_recalled(used)

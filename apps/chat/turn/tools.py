@@ -182,6 +182,7 @@ class ToolRunner:
             session_id=turn.session_id,
             message_id=turn.round.message_id if turn.round else None,
             number=self._written[thing],
+            paused_by=turn.given.paused_by,
         )
         try:
             with changed_by(origin=Origin.TURN, actor=None):

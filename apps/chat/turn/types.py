@@ -64,6 +64,7 @@ class ClientRequest:
     `given`: its conversation. `instructions`: its system messages. `model`: "" for the configured one. `options`:
     parameters of the call that are sent on as they are. `stop` and `max_tokens` end the reply. `relayed`: the whole
     request, where the answer is to go back unchanged. `stored` False: nothing is stored, nothing is learned.
+    `paused`: nothing is learned (D5).
     `reply_id`: of the stored reply, for a client that is told before there is one.
     """
 
@@ -75,6 +76,7 @@ class ClientRequest:
     max_tokens: int | None = None
     relayed: Mapping[str, Any] | None = None
     stored: bool = True
+    paused: bool = False
     reply_id: uuid.UUID | None = None
 
 
@@ -83,7 +85,8 @@ class OpenTurn:
     """A turn whose message is stored and whose prompt is ready: all that is needed without the database.
 
     `given`: what it was opened with. `round` is None for the reply to a form (H1). `chosen`: the model that answers.
-    `remembers`: whether what the model learned may be stored (not in a temporary session, C7). `opening`: the
+    `remembers`: whether what the model learned may be stored (not in a temporary session, C7, nor while remembering is
+    paused, D5). `opening`: the
     milliseconds that opening took, by phase. `commands`: what the message told the memory to do, and what was done
     (L9). `reply`: the reply, where the turn composed it itself and asks no model. `client`: what an OpenAI client asked
     for besides (T3).

@@ -7,7 +7,7 @@ import secrets
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -36,13 +36,14 @@ from apps.doors.housekeeping import read_task
 from apps.doors.openai import schemas
 from apps.doors.openai.base import (
     DEFAULT_MODEL,
-    SESSION_HEADER,
     ModelNotFound,
     OpenAIView,
     describe_error,
+    describe_headers,
     find_named_session,
     find_person,
     list_models,
+    read_pause,
     relay_recorded,
     sends_whole_chat,
     stream_turn,
@@ -62,7 +63,7 @@ class ChatCompletionsView(OpenAIView):
     @operation(
         "create_chat_completion",
         scope=Scope.WRITE,
-        parameters=[schemas.SESSION, schemas.TASK],
+        parameters=[schemas.SESSION, schemas.PAUSE, schemas.TASK],
         body=schemas.CHAT_REQUEST,
         answers={200: schemas.CHAT_ANSWERS},
         problems=[schemas.NO_SESSION, schemas.TOO_LONG, schemas.REFUSED, schemas.FAILED],
@@ -74,14 +75,15 @@ class ChatCompletionsView(OpenAIView):
         person says is remembered. See `docs/openai.md`.
         """
         user = await in_database(find_person, request)
-        whole = sends_whole_chat(request.headers)
+        whole, pause = sends_whole_chat(request.headers), read_pause(request.headers)
         reading = partial(read_chat_request, request.data, whole=whole)
         chat = await run_in_thread_if_large(reading, size=read_size(request))
         # Before the session: clients ask for search queries and the like before a chat's first message.
         if chat.conversation is None or read_task(headers=request.headers, body=chat.body) is not None:
             return await _answer_plainly(chat, user=user)
         session_id = await in_database(find_named_session, user=user, headers=request.headers) if chat.stored else None
-        return await _answer_turn(chat, chat.conversation, user=user, session_id=session_id)
+        conversation = replace(chat.conversation, paused=pause)
+        return await _answer_turn(chat, conversation, user=user, session_id=session_id)
 
 
 class ModelsView(OpenAIView):
@@ -152,7 +154,7 @@ async def _answer_turn(
     opening = partial(open_client_turn, user=user, session_id=session_id, request=conversation, now=timezone.now())
     run = start_turn(opening)
     turn = await run.opened()
-    headers = {SESSION_HEADER: str(turn.session_id)} if chat.stored else {}
+    headers = describe_headers(turn, stored=chat.stored)
     if not chat.stream:
         return Response(await _collect(run, turn), headers=headers)
     make = partial(_make_chunks, run=run, turn=turn, include_usage=chat.include_usage)
@@ -253,7 +255,7 @@ async def _answer_plainly(chat: ChatRequest, *, user: User) -> HttpResponseBase:
 # The field in which a completion tells what OpenAI's has no place for.
 EXTENSION = "jiyi"
 
-_TOLD = ("emotion", "strategy", "memories_used", "memory_updates", "commands", "tool_calls")
+_TOLD = ("emotion", "strategy", "paused_by", "memories_used", "memory_updates", "commands", "tool_calls")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from apps.accounts.services.people import resolve_person
 from apps.accounts.spaces import find_space, list_spaces
 from apps.chat.selectors import list_models as list_choices
 from apps.chat.turn.run import TurnRun
-from apps.chat.turn.types import Failed, Started, TurnEvent
+from apps.chat.turn.types import Failed, OpenTurn, Started, TurnEvent
 from apps.conversations.sessions import create_session, get_session
 from apps.core import http
 from apps.core.db import in_database
@@ -272,6 +272,28 @@ def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID |
     if not chat:
         return None
     return create_session(user=user, name=chat, temporary=chat.startswith(_TEMPORARY_CHAT)).id
+
+
+# Pausing what is learned (D5)
+
+# A request's, for itself alone; and the answer's, which tells what paused it.
+PAUSE_HEADER, PAUSED_HEADER = "X-Pause-Remembering", "X-Remembering-Paused"
+
+
+def read_pause(headers: Mapping[str, str]) -> bool:
+    """Return whether a request wants nothing to be learned from it. Raises `InvalidInput` for what is no answer."""
+    named = headers.get(PAUSE_HEADER, "").strip().lower()
+    if named not in ("", "true", "false"):
+        refuse(f"{PAUSE_HEADER} must be true or false.", PAUSE_HEADER)
+    return named == "true"
+
+
+def describe_headers(turn: OpenTurn, *, stored: bool) -> dict[str, str]:
+    """Return the headers that tell where a turn was stored, and what paused remembering, if anything did."""
+    if not stored:
+        return {}
+    paused = {PAUSED_HEADER: turn.given.paused_by} if turn.given.paused_by else {}
+    return {SESSION_HEADER: str(turn.session_id), **paused}
 
 
 # Models

@@ -40,8 +40,10 @@ from apps.doors.openai.base import (
     OpenAIView,
     PreviousResponseNotFound,
     describe_error,
+    describe_headers,
     find_named_session,
     find_person,
+    read_pause,
     refuse,
     relay_recorded,
     sends_whole_chat,
@@ -88,7 +90,7 @@ class ResponsesView(OpenAIView):
     @operation(
         "create_response",
         scope=Scope.WRITE,
-        parameters=[schemas.SESSION, schemas.TASK],
+        parameters=[schemas.SESSION, schemas.PAUSE, schemas.TASK],
         body=schemas.RESPONSE_REQUEST,
         answers={200: schemas.RESPONSE_ANSWERS},
         problems=[
@@ -107,6 +109,7 @@ class ResponsesView(OpenAIView):
         reading = partial(read_response_request, request.data, limit_name=limit_name)
         given = await run_in_thread_if_large(reading, size=read_size(request))
         place = await in_database(_find_place, user, given)
+        pause = read_pause(request.headers)
         whole = place.is_branch or sends_whole_chat(request.headers)
         chat = given.to_chat(place.messages, whole=whole)
         if place.session_id is not None and chat.conversation is None:
@@ -116,7 +119,7 @@ class ResponsesView(OpenAIView):
         if chat.conversation is None or read_task(headers=request.headers, body=body) is not None:
             return await _answer_plainly(given, chat, user=user)
         session_id = await in_database(_find_session, user, place, request.headers) if given.stored else None
-        conversation = chat.conversation
+        conversation = replace(chat.conversation, paused=pause)
         if place.from_store:
             conversation = replace(conversation, given=replace(conversation.given, before=()))
         response = NewResponse(
@@ -207,7 +210,7 @@ async def _answer_turn(
 ) -> HttpResponseBase:
     run = start_turn(opening)
     turn = await run.opened()
-    headers = {SESSION_HEADER: str(turn.session_id)} if given.stored else {}
+    headers = describe_headers(turn, stored=given.stored)
     builder = _begin(given, key=key, model=(turn.client.model if turn.client else "") or turn.chosen.name)
     if not given.stream:
         return Response(await _collect(_build(run.events(), run, turn, builder, user=user)), headers=headers)

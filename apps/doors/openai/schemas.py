@@ -38,6 +38,13 @@ SESSION = OpenApiParameter(
     description="ID of the session to continue. Without it, the history that comes with the request tells which it "
     "is; else a new one is made. The answer has the ID in a header of the same name.",
 )
+PAUSE = OpenApiParameter(
+    "X-Pause-Remembering",
+    bool,
+    OpenApiParameter.HEADER,
+    description="If true, nothing new is remembered from this request; what is remembered is still recalled. The "
+    "answer has `X-Remembering-Paused` where remembering is paused: `everywhere`, `space`, `session` or `request`.",
+)
 TASK = OpenApiParameter(
     "X-Task",
     str,
@@ -61,8 +68,9 @@ def _free(description: str) -> dict[str, Any]:
 
 MODEL_NAME = _nullable("string", "A model of the server; `jiyi` stands for the configured one.")
 EXTENSION = _object(
-    "What the turn found: the session, emotion, strategy, memories used and proposed.",
+    "What the turn found: the session, what pauses remembering, emotion, strategy, memories used and proposed.",
     session_id=_nullable("string", "ID of the session; null if nothing was stored."),
+    paused_by=_nullable("string", "What pauses remembering: everywhere, space, session or request; null if nothing."),
 )
 
 CHAT_REQUEST = Component(

@@ -47,6 +47,7 @@ class SpaceSerializer(serializers.ModelSerializer[Space]):
         "instructions": "Answer as an editor of crime fiction.",
         "learns_to": "space",
         "archived": False,
+        "paused": False,
         "created_at": "2026-11-20T18:02:11.402913Z",
         "sessions": 3,
         "memories": 41,
@@ -64,6 +65,7 @@ class SpaceSerializer(serializers.ModelSerializer[Space]):
             "instructions",
             "learns_to",
             "archived",
+            "paused",
             "created_at",
             "sessions",
             "memories",
@@ -85,6 +87,9 @@ class SpaceRequest(KnownFieldsSerializer):
     )
     learns_to = serializers.ChoiceField(
         choices=Space.LearnsTo.choices, required=False, help_text="Where what is learned in its conversations goes."
+    )
+    paused = StrictBooleanField(
+        required=False, help_text="Nothing new is remembered from what is said in its conversations."
     )
 
 

@@ -17,6 +17,7 @@ class WorkingMemory(models.Model):
 
     `written` keeps, per context variable, when it was last written, in order of writing: jsonb does not keep the
     order of keys, and forms are shown in order of submission (H3) and eviction takes the least recently written (W5).
+    `paused`: something was said since it began while remembering was paused, so that nothing of it is archived (D5).
     """
 
     session = models.OneToOneField(
@@ -36,6 +37,7 @@ class WorkingMemory(models.Model):
     turn_count = models.PositiveIntegerField(_("turn count"), default=0)
     last_emotion = models.CharField(_("last emotion"), max_length=50, null=True, blank=True)  # noqa: DJ001
     revision = models.PositiveBigIntegerField(default=0, editable=False)
+    paused = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
 

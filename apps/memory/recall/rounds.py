@@ -127,8 +127,8 @@ _FIND_BY_INDEX = _WRITTEN.format(arms=",".join([_QUERY, _WORDED, _NEAR_BY_INDEX]
 
 _HAS_INDEX = f"SELECT EXISTS (SELECT FROM conversation_embeddings WHERE {_MINE} AND in_index)"  # noqa: S608
 
-# What is told here was said for good: not edited away, not forgotten, not temporary, and every memory that it taught
-# still holds and may be recalled.
+# What is told here was said for good: not edited away, not forgotten, not temporary, not while remembering was paused,
+# and every memory that it taught still holds and may be recalled.
 _READ = f"""
 SELECT message.id, message.session_id, message.create_time, message.content, reply.content
 FROM conversation AS message
@@ -136,6 +136,7 @@ JOIN chat_session AS session ON session.id = message.session_id
 LEFT JOIN conversation AS reply ON reply.reply_to_id = message.id AND reply.status = 'complete'
 WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role = 'user'
   AND message.status = 'complete' AND message.recallable AND coalesce(reply.recallable, TRUE) AND NOT session.temporary
+  AND message.paused_by = ''
   AND {seen_sql("session")}
   AND NOT EXISTS (
       SELECT FROM atomic_memory AS memory
@@ -149,13 +150,14 @@ WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role
 """  # noqa: S608 - our own names
 
 
-# Of what a model looks for itself, too, nothing is told that was forgotten, or from which a muted memory came.
+# Of what a model looks for itself, too, nothing is told that was forgotten, was said while remembering was paused, or
+# from which a muted memory came.
 _WITHHELD = """
 SELECT message.id
 FROM conversation AS message
 LEFT JOIN conversation AS asked ON asked.id = message.reply_to_id
 WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND (
-    NOT message.recallable OR NOT coalesce(asked.recallable, TRUE)
+    NOT message.recallable OR NOT coalesce(asked.recallable, TRUE) OR message.paused_by <> ''
     OR EXISTS (SELECT FROM atomic_memory AS memory WHERE memory.muted
                AND memory.message_id IN (message.id, message.reply_to_id))
     OR EXISTS (SELECT FROM long_term_memory AS memory WHERE memory.muted

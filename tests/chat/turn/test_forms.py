@@ -31,7 +31,7 @@ def test_a_form_is_kept_and_continued_from(alice: ApiClient, model: ScriptedMode
     response = submit(alice, session, TRIP)
     assert response.status_code == 201
     body = response.json()
-    assert set(body) == {"key", "working_memory", "assistant_message"}
+    assert set(body) == {"key", "working_memory", "paused_by", "assistant_message"}
     assert body["key"] == "hitl_行程安排"
     form = body["working_memory"]["context_variables"]["hitl_行程安排"]
     assert form["fields"] == TRIP["fields"]

@@ -31,8 +31,8 @@ def test_a_turn_returns_everything_and_stores_both_messages(alice: ApiClient, mo
     assert response.status_code == 201
     turn = response.json()
     assert set(turn) == {
-        "user_message", "assistant_message", "emotion", "strategy", "memories_used", "memory_updates", "commands",
-        "tool_calls", "working_memory",
+        "user_message", "assistant_message", "emotion", "strategy", "paused_by", "memories_used", "memory_updates",
+        "commands", "tool_calls", "working_memory",
     }  # fmt: skip
     assert turn["emotion"] == {**emotion, "category": "positive"}
     assert turn["strategy"] == NEUTRAL

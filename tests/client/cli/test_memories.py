@@ -140,6 +140,17 @@ def test_memories_are_forgotten_by_id_after_a_question(jiyi: Jiyi, remembered: d
     assert (LongTermMemory.objects.get().key, AtomicMemory.objects.count()) == ("喜欢的颜色", 0)
 
 
+def test_memories_of_both_kinds_are_muted(jiyi: Jiyi, remembered: dict[str, str]):
+    ids = [remembered["allergies"], remembered["York"]]
+    assert jiyi("mute", *ids).err == "Muted 2 memories.\n"
+    assert [memory.muted for memory in (LongTermMemory.objects.get(id=ids[0]), AtomicMemory.objects.get())] == [
+        True
+    ] * 2
+    assert jiyi("mute", ids[0], "--off").err == "Unmuted 1 memory.\n"
+    assert not LongTermMemory.objects.filter(muted=True).exists()
+    assert jiyi("mute", "00000000-0000-0000-0000-000000000007").code != 0
+
+
 def test_memories_are_forgotten_by_text(jiyi: Jiyi, remembered: dict[str, str]):
     assert jiyi("forget", "--search", "颜色", "--yes").err == "Deleted 1 memory.\n"
     assert jiyi("forget", "--search", "nothing of it", "--yes").err == "Nothing found.\n"

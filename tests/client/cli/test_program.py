@@ -96,7 +96,7 @@ def test_the_end_user_of_a_service_is_named_in_each_request(run: Jiyi, scripted_
 
 
 def test_every_command_has_help_and_json(run: Jiyi):
-    names = {"login", "ask", "search", "list", "add", "move", "spaces", "forget", "import", "export", "stats"}
+    names = {"login", "ask", "search", "list", "add", "move", "spaces", "forget", "mute", "import", "export", "stats"}
     assert names == set(commands.commands)
     for name, command in commands.commands.items():
         done = run(name, "--help")

@@ -23,8 +23,9 @@ MemoryKind = Literal["long_term", "atomic"]
 Role = Literal["user", "assistant", "summary"]
 MessageStatus = Literal["pending", "complete", "failed", "replaced"]
 MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
+PausedBy = Literal["everywhere", "space", "session", "request"]
 CommandKind = Literal["remember", "forget"]
-CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"]
+CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone", "paused"]
 ToolOutcome = Literal["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
 CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"]
 ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "context", "entry"]
@@ -75,7 +76,8 @@ class Page(Generic[T]):
 class Session:
     """A conversation. A temporary one reads and writes no memory (C7). `model`: "" for the default one.
 
-    `space`: the ID of the one it is in, None for none (P1).
+    `space`: the ID of the one it is in, None for none (P1). `paused`: nothing new is remembered from it; `paused_by`:
+    what pauses remembering there now, None for nothing (D5).
     """
 
     id: str
@@ -83,6 +85,8 @@ class Session:
     created_at: datetime
     last_active_at: datetime
     temporary: bool
+    paused: bool = False
+    paused_by: PausedBy | None
     space: str | None
     pinned: bool
     archived: bool
@@ -100,7 +104,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message, or the summary of several (C1, S4)."""
+    """A message, or the summary of several (C1, S4). `paused_by`: what paused remembering when it was said (D5)."""
 
     id: str
     session_id: str
@@ -111,6 +115,7 @@ class Message:
     emotion: str | None
     status: MessageStatus
     summarized_by: str | None
+    paused_by: PausedBy | None
     stopped: bool
 
 
@@ -301,12 +306,16 @@ class ReplyMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A message and its reply, with what was recalled for it and what was remembered of it."""
+    """A message and its reply, with what was recalled for it and what was remembered of it.
+
+    `paused_by`: what paused remembering, None for nothing (D5).
+    """
 
     user_message: Message | None
     assistant_message: Message
     emotion: Emotion | None
     strategy: Strategy | None
+    paused_by: PausedBy | None
     memories_used: list[MemoryUsed]
     memory_updates: list[MemoryUpdate]
     commands: list[Command]
@@ -345,6 +354,7 @@ class FormReply:
 
     key: str
     working_memory: WorkingMemory
+    paused_by: PausedBy | None
     assistant_message: Message
 
 
@@ -540,7 +550,10 @@ class SharedContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """A project, an assistant or a character with memories of its own (P1); `sessions`, `memories`: how many it has."""
+    """A project, an assistant or a character with memories of its own (P1); `sessions`, `memories`: how many it has.
+
+    `paused`: nothing new is remembered from what is said in its sessions (D5).
+    """
 
     id: str
     name: str
@@ -548,6 +561,7 @@ class Space:
     instructions: str
     learns_to: LearnsTo
     archived: bool
+    paused: bool = False
     created_at: datetime
     sessions: int
     memories: int

@@ -22,6 +22,7 @@ from jiyi.types import Delta, Done, Turn, TurnEvent
 @click.option("--session", "session_id", metavar="ID", help="Continue this session.")
 @click.option("--new", is_flag=True, help="Start a new session.")
 @click.option("--temporary", is_flag=True, help="Start a session that reads and writes no memory.")
+@click.option("--paused", is_flag=True, help="Start a session from which nothing new is remembered.")
 @click.option("--space", metavar="SPACE", help="Start a new session in this space, by name or ID.")
 @click.option("--retry", "message_id", metavar="ID", help="Try a message again that the model failed to answer.")
 @click.option("--why", is_flag=True, help="Show which memories the reply was given, and why.")
@@ -32,17 +33,18 @@ def ask(
     session_id: str | None,
     new: bool,
     temporary: bool,
+    paused: bool,
     space: str | None,
     message_id: str | None,
     why: bool,
 ) -> None:
     """Send a message and print the reply as it is written.
 
-    Continues the session of the last call, unless --session, --new, --temporary or --space says otherwise. Without a
-    MESSAGE, or with -, it is read from stdin.
+    Continues the session of the last call, unless --session, --new, --temporary, --paused or --space says otherwise.
+    Without a MESSAGE, or with -, it is read from stdin.
     """
-    if sum((session_id is not None, new, temporary, message_id is not None)) > 1:
-        raise click.UsageError("--session, --new, --temporary and --retry exclude each other.")
+    if sum((session_id is not None, new or paused, temporary, message_id is not None)) > 1:
+        raise click.UsageError("--session, --new (or --paused), --temporary and --retry exclude each other.")
     if space and (session_id or message_id):
         raise click.UsageError("--space is for a new session.")
     if message_id is not None:
@@ -51,7 +53,13 @@ def ask(
         turn = _print_reply(given, given.client.messages.stream_retry(message_id))
     else:
         turn = _send(
-            given, _read_message(words), session_id=session_id, new=new or bool(space), temporary=temporary, space=space
+            given,
+            _read_message(words),
+            session_id=session_id,
+            new=new or paused or bool(space),
+            temporary=temporary,
+            paused=paused,
+            space=space,
         )
     _show_turn(given, turn, why=why)
 
@@ -65,7 +73,16 @@ def _read_message(words: tuple[str, ...]) -> str:
     return text
 
 
-def _send(given: Given, content: str, *, session_id: str | None, new: bool, temporary: bool, space: str | None) -> Turn:
+def _send(
+    given: Given,
+    content: str,
+    *,
+    session_id: str | None,
+    new: bool,
+    temporary: bool,
+    paused: bool,
+    space: str | None,
+) -> Turn:
     client = given.client
     last = None if session_id or new or temporary else get_last_session(client)
     if last is not None:
@@ -74,7 +91,11 @@ def _send(given: Given, content: str, *, session_id: str | None, new: bool, temp
         except NotFound:
             given.out.message("The last session does not exist any more; starting a new one.")
             last = None
-    chosen = session_id or last or client.sessions.create(temporary=temporary, space=find_id(client, space)).id
+    chosen = session_id or last
+    if chosen is None:
+        # Left out where it is not asked for: a server from before there was a pause refuses it.
+        place = find_id(client, space)
+        chosen = client.sessions.create(temporary=temporary, paused=paused or None, space=place).id
     if not temporary:
         note_last_session(client, chosen)
     return _print_reply(given, client.sessions.stream(chosen, content))
@@ -104,6 +125,8 @@ def _show_turn(given: Given, turn: Turn, *, why: bool) -> None:
         return
     for text in turn.metadata.remembered if turn.metadata else []:
         out.message(f"Remembered: {text}")
+    if turn.paused_by:
+        out.message(f"Remembering is paused ({turn.paused_by}): nothing new was remembered.")
     if not why:
         return
     if not turn.memories_used:

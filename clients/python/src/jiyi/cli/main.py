@@ -13,7 +13,7 @@ from jiyi._client import Jiyi
 from jiyi._transport import VERSION
 from jiyi.cli.asking import ask
 from jiyi.cli.importing import import_
-from jiyi.cli.memories import add, forget, list_, search
+from jiyi.cli.memories import add, forget, list_, mute, search
 from jiyi.cli.output import clean
 from jiyi.cli.spaces import move, spaces
 from jiyi.cli.transfer import export, stats
@@ -80,7 +80,7 @@ def _ask_token() -> str:
     return sys.stdin.readline()
 
 
-for command in (login, ask, search, list_, add, forget, spaces, move, import_, export, stats):
+for command in (login, ask, search, list_, add, forget, mute, spaces, move, import_, export, stats):
     commands.add_command(command)
 
 

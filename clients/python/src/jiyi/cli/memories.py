@@ -244,6 +244,23 @@ def forget(given: Given, ids: tuple[str, ...], text: str | None, copies: bool | 
         given.out.message(f"The text is also found in {places}. --copies deletes them, too.")
 
 
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--off", is_flag=True, help="Recall them again.")
+@with_server
+def mute(given: Given, ids: tuple[str, ...], off: bool) -> None:
+    """Keep memories without recalling them, or recall them again with --off."""
+    client, changed = given.client, list[Memory]()
+    for memory in _find(given, ids, None):
+        resource = client.long_term if isinstance(memory, LongTermMemory) else client.atomic
+        changed.append(resource.update(memory.id, muted=not off))
+    if given.out.as_json:
+        given.out.data(changed)
+        return
+    done = "Unmuted" if off else "Muted"
+    given.out.message(f"{done} {_count(len(changed), 'memory', 'memories')}.")
+
+
 def _find(given: Given, ids: tuple[str, ...], text: str | None) -> Iterator[Memory]:
     client = given.client
     for memory_id in dict.fromkeys(ids):

@@ -68,17 +68,21 @@ class Sessions(Resource[Transport]):
         *,
         title: str | None = None,
         temporary: bool | None = None,
+        paused: bool | None = None,
         model: str | None = None,
         space: str | None = None,
         idempotency_key: str | None = None,
     ) -> Request[Session]:
-        """Start a session. A temporary one reads and writes no memory. `model`: one of `models`. `space`: its ID.
+        """Start a session. A temporary one reads and writes no memory; from a paused one nothing new is remembered.
+
+        `model`: one of `models`. `space`: its ID.
 
         `idempotency_key`: your own name for the conversation. The same one finds its session again.
         """
         body = {
             "title": unless_none(title),
             "temporary": unless_none(temporary),
+            "paused": unless_none(paused),
             "model": unless_none(model),
             "space": unless_none(space),
         }
@@ -139,17 +143,20 @@ class Sessions(Resource[Transport]):
         title: str | None = None,
         pinned: bool | None = None,
         archived: bool | None = None,
+        paused: bool | None = None,
         model: str | None = None,
         space: str | Unset | None = UNSET,
     ) -> Request[Session]:
         """Change what is given of a session: its title, whether it is pinned or archived, its model, its space.
 
+        `paused`: whether nothing new is remembered from what is said in it from now on.
         It moves to a `space` with what was learned in it; None takes it out of all.
         """
         body = {
             "title": unless_none(title),
             "pinned": unless_none(pinned),
             "archived": unless_none(archived),
+            "paused": unless_none(paused),
             "model": unless_none(model),
             "space": space,
         }

@@ -485,9 +485,11 @@ class Spaces(Resource[Transport]):
         kind: SpaceKind | None = None,
         instructions: str | None = None,
         learns_to: LearnsTo | None = None,
+        paused: bool | None = None,
     ) -> Request[Space]:
         """Make a space. Raises `Conflict` if another one has the name."""
-        return post("/memory/spaces", Into(Space), body=_space(name, kind, instructions, learns_to))
+        body = {**_space(name, kind, instructions, learns_to), "paused": unless_none(paused)}
+        return post("/memory/spaces", Into(Space), body=body)
 
     @call
     def list(self, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Space]]:
@@ -511,9 +513,17 @@ class Spaces(Resource[Transport]):
         instructions: str | None = None,
         learns_to: LearnsTo | None = None,
         archived: bool | None = None,
+        paused: bool | None = None,
     ) -> Request[Space]:
-        """Change what is given of a space. Raises `Conflict` if another one has the name."""
-        body = {**_space(unless_none(name), kind, instructions, learns_to), "archived": unless_none(archived)}
+        """Change what is given of a space. Raises `Conflict` if another one has the name.
+
+        `paused`: whether nothing new is remembered from what is said in its sessions from now on.
+        """
+        body = {
+            **_space(unless_none(name), kind, instructions, learns_to),
+            "archived": unless_none(archived),
+            "paused": unless_none(paused),
+        }
         return patch("/memory/spaces/{space_id}", Into(Space), body=body, space_id=space_id)
 
     @call

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0002_match_conversations'),
+        ('memory', '0003_pause'),
     ]
 
     operations = [
