@@ -16,6 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from apps.accounts.models import User
+from apps.accounts.types import SensitiveHandling
 from apps.chat.context.build import CONVERSATION, MEMORIES, PROFILE, SUMMARIES, WORKING, assemble
 from apps.chat.context.read import describe_round, describe_until, list_refused, read_forms
 from apps.chat.context.types import (
@@ -389,6 +390,7 @@ def rebuild_prompt(turn: Turn) -> RebuiltPrompt:
         files=read_files(turn.user, sources["files"]),
         actions=_rebuild_actions(record, found, lines),
         temporary=sources["temporary"],
+        guarded=SensitiveHandling.model_validate(sources["settings"].get("sensitive", {})).guarded,
         profile=found[f"profile {profile[0]}"].value if profile else None,
         cases=[found[ref].value for ref in record.refs(WORKING)],
         memories=[_add_end(found[item["id"]].value, item) for item in list_recalled(turn.memories_used)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import MD5
@@ -84,7 +85,8 @@ class Message(models.Model):
     when turns overlap. `attempt` and `lease_until` say which run of the turn may store the reply, and until when.
     `recallable`: no later turn is shown it once something that was learned from it has been deleted (A5, L6).
     `from_history`: it came with a client's history and was not said here (T3). `stopped`: the person stopped it while
-    it was written, so it may end anywhere.
+    it was written, so it may end anywhere. `not_remembered`: the categories for which something that it says was left
+    out of memory (D4); None where nothing was.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -125,6 +127,7 @@ class Message(models.Model):
     from_history = models.BooleanField(default=False, db_default=False, editable=False)
     recallable = models.BooleanField(default=True, db_default=True, editable=False)
     stopped = models.BooleanField(_("stopped"), default=False, db_default=False, editable=False)
+    not_remembered = ArrayField(models.CharField(max_length=10), null=True, editable=False)
 
     class Meta:
         db_table = "conversation"

@@ -8,6 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.accounts.types import Sensitive
 from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
 from apps.conversations.sessions import get_shown_status
 from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
@@ -104,6 +105,7 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
         "status": "complete",
         "summarized_by": None,
         "stopped": False,
+        "not_remembered": [],
     }
 
     session_id = serializers.UUIDField(read_only=True)
@@ -112,6 +114,8 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
     summarized_by = serializers.UUIDField(
         source="summarized_by_id", read_only=True, allow_null=True, help_text="ID of the summary that covers it."
     )
+
+    not_remembered = serializers.SerializerMethodField()
 
     class Meta:
         model = Message
@@ -126,6 +130,7 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "status",
             "summarized_by",
             "stopped",
+            "not_remembered",
         )
         read_only_fields = fields
         extra_kwargs = {
@@ -133,6 +138,15 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "emotion": {"help_text": "The emotion detected in a user's message."},
             "stopped": {"help_text": "Whether the person stopped this reply, so that it may end anywhere."},
         }
+
+    @extend_schema_field(
+        serializers.ListField(
+            child=serializers.ChoiceField(choices=[one.value for one in Sensitive]),
+            help_text="The excluded sensitive categories for which something that it says was not remembered.",
+        )
+    )
+    def get_not_remembered(self, message: Message) -> list[str]:
+        return list(message.not_remembered or ())
 
     @extend_schema_field(
         serializers.ChoiceField(choices=MessageStatus.choices, help_text="A `failed` message can be retried.")

@@ -219,6 +219,7 @@ def read_context(
             files=read_sent_files(user, given.session_id, chars=settings.token_budget * MOST_CHARS_PER_TOKEN),
             actions=list_refused(given.asked) if temporary else actions or {},
             temporary=temporary,
+            guarded=settings.sensitive.guarded,
             profile=profile,
             cases=cases,
             session_notes=session_notes,

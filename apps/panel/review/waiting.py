@@ -178,6 +178,8 @@ class LongTermWaits(MemoryWaits):
                 reasons.append(text % numbers)
             if reads_as_instruction(key=row.key, value=row.value):
                 reasons.append(_instruction())
+            if row.sensitive:
+                reasons.append(_sensitive(row))
             if not reasons and row.id in aside:
                 reasons.append(_set_aside())
             yield Item(
@@ -224,6 +226,7 @@ class AtomicWaits(MemoryWaits):
                 Reason.MANY_ENDS: _("One message would end many memories at once."),
                 Reason.SET_ASIDE: _set_aside(),
                 Reason.ELSEWHERE: _elsewhere(row),
+                Reason.SENSITIVE: _sensitive(row),
                 Reason.UNCONFIRMED: _("Asked a second time, the model did not confirm that the memory ends."),
             }
             yield Item(
@@ -390,6 +393,11 @@ def _set_aside() -> str:
 def _elsewhere(row: AtomicMemory) -> str:
     text = _("It was said in the space %(space)s and would end something that is known everywhere.")
     return text % {"space": row.space.name} if row.space else _("It would end something that is known everywhere.")
+
+
+def _sensitive(row: Any) -> str:
+    named = ", ".join(word("sensitive", mark) for mark in row.sensitive)
+    return _("It is marked as sensitive (%(categories)s), which you review first.") % {"categories": named}
 
 
 def _instruction() -> str:
