@@ -131,7 +131,7 @@ def sensitive_chips(memory: Any) -> SafeString:
     """The sensitive categories that a memory is marked with (D4)."""
     chips = [(word("sensitive", mark),) for mark in memory.sensitive]
     title = _("Marked as sensitive")
-    return format_html_join("", f'<span class="chip chip--amber" title="{title}">{{}}</span>', chips)
+    return format_html_join(" ", f'<span class="chip chip--amber" title="{title}">{{}}</span>', chips)
 
 
 @register.simple_tag
