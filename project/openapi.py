@@ -49,6 +49,7 @@ ENUM_NAMES = {
     "RecalledKind": ["long_term", "atomic", "message"],
     "MemoryUpdateAction": ["created", "superseded", "refreshed", "pending"],
     "MemoryCopyKind": ["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"],
+    "SensitiveCategory": ["health", "faith", "sex", "money", "minors"],
     "MessageStatus": "apps.conversations.models.MessageStatus",
     "Role": "apps.conversations.models.Role",
     "SpeakerRole": ["user", "assistant"],

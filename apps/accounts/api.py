@@ -25,7 +25,7 @@ from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.services.erasure import confirms_erasure, erase_user
 from apps.accounts.services.export import answer_export
 from apps.accounts.services.people import update_settings
-from apps.accounts.types import PREFIX, MemorySettings, Scope, ScoreWeights
+from apps.accounts.types import PREFIX, Handling, MemorySettings, Scope, ScoreWeights, Sensitive
 from apps.core.access import Access, may_read
 from apps.core.db import in_database
 from apps.core.errors import Forbidden, InvalidInput, NotFound
@@ -40,14 +40,23 @@ def _to_wire(values: MemorySettings) -> dict[str, Any]:
     return {f"{PREFIX}{name}": value for name, value in values.model_dump(mode="json").items()}
 
 
+# The properties of the settings that are objects.
+_MAPPINGS = {
+    "score_weights": ScoreWeights.model_json_schema()["properties"],
+    "sensitive": {
+        one.value: {"type": "string", "enum": [*Handling], "default": Handling.REMEMBER.value} for one in Sensitive
+    },
+}
+
+
 def _describe_settings(*, changes: bool) -> dict[str, object]:
     """Return the JSON schema of the object, from the registry; in changes null restores a default."""
     properties: dict[str, object] = {}
     for name, schema in MemorySettings.model_json_schema()["properties"].items():
         described = dict(schema)
-        if name == "score_weights":
-            weights = ScoreWeights.model_json_schema()["properties"]
-            described = {"type": "object", "properties": weights, "additionalProperties": False} | described
+        if name in _MAPPINGS:
+            parts = _MAPPINGS[name]
+            described = {"type": "object", "properties": parts, "additionalProperties": False} | described
             described.pop("$ref", None)
         described.pop("title", None)
         properties[f"{PREFIX}{name}"] = {"anyOf": [described, {"type": "null"}]} if changes else described

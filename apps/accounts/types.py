@@ -67,6 +67,52 @@ class ScoreWeights(BaseModel):
         return self
 
 
+class Sensitive(StrEnum):
+    """A kind of fact that people may not want remembered (D4)."""
+
+    HEALTH = "health"
+    FAITH = "faith"
+    SEX = "sex"
+    MONEY = "money"
+    MINORS = "minors"
+
+
+class Handling(StrEnum):
+    """What becomes of what is learned, from the mildest on: remembered, only after a yes in Review, or never."""
+
+    REMEMBER = "remember"
+    REVIEW = "review"
+    EXCLUDE = "exclude"
+
+
+class SensitiveHandling(BaseModel):
+    """How each sensitive category is handled (D4). What is marked with several is handled as the strictest says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    health: Handling = Handling.REMEMBER
+    faith: Handling = Handling.REMEMBER
+    sex: Handling = Handling.REMEMBER
+    money: Handling = Handling.REMEMBER
+    minors: Handling = Handling.REMEMBER
+
+    def select(self, *handlings: Handling) -> tuple[Sensitive, ...]:
+        """Return the categories that are handled in one of these ways."""
+        return tuple(one for one in Sensitive if getattr(self, one) in handlings)
+
+    @property
+    def guarded(self) -> tuple[Sensitive, ...]:
+        """The categories that are not simply remembered: only where there are any, models are asked for marks."""
+        return self.select(Handling.REVIEW, Handling.EXCLUDE)
+
+    def decide(self, marks: Iterable[str]) -> Handling:
+        """Return how what has these marks is handled."""
+        return max((getattr(self, mark) for mark in marks), key=tuple(Handling).index, default=Handling.REMEMBER)
+
+
+REMEMBER_ALL = SensitiveHandling()
+
+
 def _whole(default: int, minimum: int, maximum: int, help_text: str) -> int:
     field: int = Field(default=default, ge=minimum, le=maximum, strict=True, description=help_text)
     return field
@@ -145,6 +191,10 @@ class MemorySettings(BaseModel):
         ),
     )
     tidying_tokens: int = _whole(30_000, 2_000, 1_000_000, _("Maximum size of all prompts of one run, in tokens."))
+    sensitive: SensitiveHandling = Field(
+        REMEMBER_ALL,
+        description=_("What happens to what the assistant learns about these: remembered, reviewed or left out."),
+    )
     timezone: str = Field("UTC", description=_("IANA time zone used for dates."))
 
     @field_validator("timezone")

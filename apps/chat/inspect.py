@@ -16,6 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from apps.accounts.models import User
+from apps.accounts.types import SensitiveHandling
 from apps.chat.context.build import CONVERSATION, MEMORIES, PROFILE, SUMMARIES, WORKING, assemble
 from apps.chat.context.read import describe_round, describe_until, list_refused, read_forms
 from apps.chat.context.types import (
@@ -390,6 +391,7 @@ def rebuild_prompt(turn: Turn) -> RebuiltPrompt:
         actions=_rebuild_actions(record, found, lines),
         temporary=sources["temporary"],
         paused_by=sources.get("paused_by", ""),  # turns from before there was a pause say nothing of it
+        guarded=SensitiveHandling.model_validate(sources["settings"].get("sensitive", {})).guarded,
         profile=found[f"profile {profile[0]}"].value if profile else None,
         cases=[found[ref].value for ref in record.refs(WORKING)],
         memories=[_add_end(found[item["id"]].value, item) for item in list_recalled(turn.memories_used)],

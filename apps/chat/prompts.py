@@ -43,6 +43,8 @@ class EntryAnswer(BaseModel):
     confidence: float = Field(default=0.9, ge=0, le=1)
     mode: Literal["replace", "add", "remove"] = "replace"
     until: str | None = None
+    # Only where marks are asked for (D4), and so no part of the description above, which models read.
+    sensitive: list[str] = Field(default_factory=list)
 
 
 class MemoryUpdateAnswer(BaseModel):
@@ -64,9 +66,14 @@ class TurnAnswer(BaseModel):
 
 
 @lru_cache(maxsize=16)
-def get_turn_format(emotions: tuple[str, ...]) -> ResponseFormat:
-    """Return the JSON schema of `TurnAnswer` with the emotions of the strategy table as the only choices."""
+def get_turn_format(emotions: tuple[str, ...], *, marks: bool = False) -> ResponseFormat:
+    """Return the JSON schema of `TurnAnswer` with the emotions of the strategy table as the only choices.
+
+    Only with `marks` entries have `sensitive` (D4).
+    """
     schema = TurnAnswer.model_json_schema()
+    if not marks:
+        del schema["$defs"]["EntryAnswer"]["properties"]["sensitive"]
     schema["$defs"]["EmotionAnswer"]["properties"]["primary"] = {"type": "string", "enum": list(emotions)}
     return ResponseFormat(name="turn_answer", schema=schema)
 
@@ -195,6 +202,14 @@ memories, only for "not_found"; else empty.
 "confidence": 0.95, "mode": "replace"}}]
 I usually code at night → "entries": [{{"category": "pattern", "key": "coding time", "value": "at night", "source": \
 "user_stated", "confidence": 0.9, "mode": "replace"}}]"""
+
+
+# After the rules, for whom it concerns (D4): {marks} and the categories that are not simply remembered.
+SENSITIVE_INSTRUCTIONS = """\
+{marks}
+Each of "entries" has "sensitive". What is of such a kind is an entry of its own and is given like any other. Put \
+nothing of the kinds {guarded} into "topic" and "context_variables". Do not say that something of them was \
+remembered."""
 
 
 REPLY_KEY = "response"

@@ -5,6 +5,7 @@ A door offers what `list_tools` gives it, as far as the caller's scopes allow.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -15,19 +16,24 @@ from pydantic import Field
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.spaces import find_space, list_spaces
-from apps.accounts.types import Scope
+from apps.accounts.types import Handling, Scope, Sensitive
 from apps.chat.context.read import say_memory
 from apps.chat.search_tools import read_conversation, search, search_conversations
 from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
 from apps.core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from apps.core.text.fold import normalize_key
 from apps.memory import contexts
 from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, get_context
 from apps.memory.deletion import delete_memories, list_copies
-from apps.memory.entries import create_memory
+from apps.memory.entries import create_memory, record_entries
+from apps.memory.judge.types import JudgedStatement, Said
+from apps.memory.judge.verdicts import record_verdicts
+from apps.memory.keyed import Mode
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, mute_memories, update_memory
-from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
+from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext, Source, Status
 from apps.memory.spaces import move_memories
+from apps.memory.validation import MAX_CONTENT_CHARACTERS, Proposal
 from apps.profile.services import get_user_profile
 from apps.summaries.services import get_recent_session_summaries
 
@@ -41,6 +47,11 @@ class NoArguments(Arguments):
 VALID_UNTIL_HELP = (
     "For what holds for a while only: ISO 8601 date (all of that day) or time until which it does. After it, it is "
     "kept but not recalled."
+)
+
+SENSITIVE_HELP = (
+    "Which of these kinds it tells something about, if any. What the person excluded is refused, and what they want to "
+    "review waits for them."
 )
 
 CategoryName = Literal["preference", "fact", "pattern"]
@@ -59,6 +70,7 @@ class MemoryResult(Result):
     status: str
     muted: bool
     valid_until: datetime | None
+    sensitive: list[Sensitive]
     created_at: datetime
     updated_at: datetime
 
@@ -71,7 +83,8 @@ def describe_memory(memory: LongTermMemory | AtomicMemory) -> MemoryResult:
     else:
         own |= {"kind": "long_term", "created_at": memory.created_at}
         own |= {name: getattr(memory, name) for name in ("key", "value", "category")}
-    common = {name: getattr(memory, name) for name in ("id", "status", "muted", "valid_until", "updated_at")}
+    names = ("id", "status", "muted", "valid_until", "sensitive", "updated_at")
+    common = {name: getattr(memory, name) for name in names}
     return MemoryResult(text=say_memory(memory), **common, **own)
 
 
@@ -103,35 +116,74 @@ class AddMemoryArguments(Arguments):
     category: CategoryName | None = Field(None, description="With a key: what it is. fact, if left out.")
     tags: Tags | None = Field(None, description="Without a key: a few words to group memories by.")
     valid_until: str | None = Field(None, description=VALID_UNTIL_HELP)
+    sensitive: list[Sensitive] | None = Field(None, description=SENSITIVE_HELP)
 
 
 class AddMemoryResult(Result):
-    """The memory, and whether it is new (`created`), replaces a value (`superseded`) or was known (`refreshed`)."""
+    """The memory, and whether it is new (`created`), replaces a value (`superseded`), was known (`refreshed`) or waits
+    for the person's review (`pending`).
+    """
 
-    action: Literal["created", "superseded", "refreshed"]
+    action: Literal["created", "superseded", "refreshed", "pending"]
     memory: MemoryResult
 
 
 def add_memory(caller: Caller, arguments: AddMemoryArguments) -> AddMemoryResult:
     """Keep a memory: with a key a long-term one, else an atomic one. What is known already is not there twice."""
-    until = _read_until(caller, arguments.valid_until)
+    common: dict[str, Any] = {
+        "valid_until": _read_until(caller, arguments.valid_until),
+        "sensitive": arguments.sensitive or [],
+    }
+    waits = _handle(caller, arguments.sensitive) is Handling.REVIEW
     if arguments.key is None:
         _refuse(arguments, "category", because="Only a memory with a key has a category.")
-        tags = arguments.tags or ()
-        memory, is_new = create_atomic_memory(
-            user=caller.user, content=arguments.content, tags=tags, valid_until=until, now=caller.now
-        )
+        atomic = {"content": arguments.content, "tags": arguments.tags or [], **common}
+        if waits:
+            return _propose(caller, atomic=atomic)
+        memory, is_new = create_atomic_memory(user=caller.user, now=caller.now, **atomic)
         return AddMemoryResult(action="created" if is_new else "refreshed", memory=describe_memory(memory))
     _refuse(arguments, "tags", because="Only a memory without a key has tags.")
-    stated, action = create_memory(
-        user=caller.user,
-        category=arguments.category or "fact",
-        key=arguments.key,
-        value=arguments.content,
-        valid_until=until,
-        now=caller.now,
-    )
-    return AddMemoryResult.model_validate({"action": action.value, "memory": describe_memory(stated)})
+    stated = {"category": arguments.category or "fact", "key": arguments.key, "value": arguments.content, **common}
+    if waits:
+        return _propose(caller, stated=stated)
+    entry, action = create_memory(user=caller.user, now=caller.now, **stated)
+    return AddMemoryResult.model_validate({"action": action.value, "memory": describe_memory(entry)})
+
+
+def _handle(caller: Caller, marks: Sequence[Sensitive] | None) -> Handling:
+    """Return how what a model marked is handled (D4); `Forbidden` for what the person excluded."""
+    chosen = get_settings(caller.user).sensitive
+    handling = chosen.decide(marks or ())
+    if handling is Handling.EXCLUDE:
+        excluded = [mark.value for mark in chosen.select(Handling.EXCLUDE) if mark in (marks or ())]
+        raise Forbidden(f"Not remembered: the person has excluded {' and '.join(excluded)}.")
+    return handling
+
+
+def _propose(
+    caller: Caller, *, atomic: Mapping[str, Any] | None = None, stated: Mapping[str, Any] | None = None
+) -> AddMemoryResult:
+    """Let a memory wait for review. `Conflict` where the same waits, or was turned down or deleted."""
+    sensitive = get_settings(caller.user).sensitive
+    given: dict[str, Any] = {"user": caller.user, "auto_accept_confidence": 0.0, "sensitive": sensitive}
+    if atomic is not None:
+        values = ATOMIC.clean(atomic)
+        said = Said(None, None, caller.now, values["content"])
+        statement = JudgedStatement(source=said, **values)
+        length = MAX_CONTENT_CHARACTERS
+        rows = record_verdicts(statements=[statement], known=[], max_length=length, now=caller.now, **given)
+        found = [row.id for row in rows]
+    else:
+        values = LONG_TERM.clean(stated or {})
+        key = normalize_key(values["key"])
+        proposal = Proposal(**values, source=Source.USER_STATED, confidence=1.0, mode=Mode.REPLACE, normalized_key=key)
+        given |= {"session_id": None, "message_id": None, "said_at": caller.now, "message_text": ""}
+        found = [update.id for update in record_entries(entries=[proposal], now=caller.now, **given)]
+    if not found:
+        raise Conflict("Not remembered: the same waits for review, or the person turned it down or deleted it.")
+    memory = get_memory(caller.user, found[0])
+    action = "pending" if memory.status == Status.PENDING else "refreshed"
+    return AddMemoryResult.model_validate({"action": action, "memory": describe_memory(memory)})
 
 
 def _read_until(caller: Caller, given: str | None) -> datetime | None:
@@ -149,19 +201,22 @@ class UpdateMemoryArguments(Arguments):
     category: CategoryName | None = Field(None, description="The new category of a long-term memory.")
     tags: Tags | None = Field(None, description="The new tags of an atomic memory, in place of those it has.")
     valid_until: str | None = Field(None, description=VALID_UNTIL_HELP)
+    sensitive: list[Sensitive] | None = Field(None, description=SENSITIVE_HELP)
 
 
 def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryResult:
     """Change a memory. `NotFound`; `Conflict` where another one says the same, or where it is history."""
     memory = get_memory(caller.user, arguments.id, to_change=True)
     if not arguments.model_dump(exclude={"id"}, exclude_none=True):
-        raise InvalidInput("Name at least one of content, key, category, tags and valid_until to change.")
+        raise InvalidInput("Name at least one of content, key, category, tags, valid_until and sensitive to change.")
+    if _handle(caller, arguments.sensitive) is Handling.REVIEW:
+        raise Forbidden("Not changed: the person reviews this kind first. add_memory lets it wait for them.")
     is_atomic = isinstance(memory, AtomicMemory)
     for name in ("key", "category") if is_atomic else ("tags",):
         _refuse(arguments, name, because="An atomic memory has none." if is_atomic else "A long-term memory has none.")
     changes: dict[str, Any] = {"content" if is_atomic else "value": arguments.content, "key": arguments.key}
     changes |= {"category": arguments.category, "tags": arguments.tags}
-    changes |= {"valid_until": _read_until(caller, arguments.valid_until)}
+    changes |= {"valid_until": _read_until(caller, arguments.valid_until), "sensitive": arguments.sensitive}
     given = {name: value for name, value in changes.items() if value is not None}
     kind = ATOMIC if is_atomic else LONG_TERM
     return describe_memory(update_memory(kind, user=caller.user, memory_id=memory.id, changes=given, now=caller.now))

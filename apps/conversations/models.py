@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import MD5
@@ -97,7 +98,8 @@ class Message(models.Model):
     `paused_by`: what paused remembering when it was said, "" for nothing (D5): it is never learned from, whenever its
     work is done, and no other conversation is shown it. A reply, and a summary of such messages, have it too.
     `from_history`: it came with a client's history and was not said here (T3). `stopped`: the person stopped it while
-    it was written, so it may end anywhere.
+    it was written, so it may end anywhere. `not_remembered`: the categories for which something that it says was left
+    out of memory (D4); None where nothing was.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -147,6 +149,7 @@ class Message(models.Model):
         editable=False,
     )
     stopped = models.BooleanField(_("stopped"), default=False, db_default=False, editable=False)
+    not_remembered = ArrayField(models.CharField(max_length=10), null=True, editable=False)
 
     class Meta:
         db_table = "conversation"

@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
+from apps.accounts.types import Sensitive
 from apps.conversations.models import Attachment, Message, MessageStatus, Pause, Role, Session
 from apps.conversations.pausing import find_pause
 from apps.conversations.sessions import get_shown_status
@@ -150,6 +151,7 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
         "summarized_by": None,
         "paused_by": None,
         "stopped": False,
+        "not_remembered": [],
     }
 
     session_id = serializers.UUIDField(read_only=True)
@@ -159,6 +161,8 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
     summarized_by = serializers.UUIDField(
         source="summarized_by_id", read_only=True, allow_null=True, help_text="ID of the summary that covers it."
     )
+
+    not_remembered = serializers.SerializerMethodField()
 
     class Meta:
         model = Message
@@ -174,6 +178,7 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "summarized_by",
             "paused_by",
             "stopped",
+            "not_remembered",
         )
         read_only_fields = fields
         extra_kwargs = {
@@ -181,6 +186,15 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "emotion": {"help_text": "The emotion detected in a user's message."},
             "stopped": {"help_text": "Whether the person stopped this reply, so that it may end anywhere."},
         }
+
+    @extend_schema_field(
+        serializers.ListField(
+            child=serializers.ChoiceField(choices=[one.value for one in Sensitive]),
+            help_text="The excluded sensitive categories for which something that it says was not remembered.",
+        )
+    )
+    def get_not_remembered(self, message: Message) -> list[str]:
+        return list(message.not_remembered or ())
 
     @extend_schema_field(
         serializers.ChoiceField(choices=MessageStatus.choices, help_text="A `failed` message can be retried.")

@@ -189,6 +189,17 @@ def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:
     Message.objects.filter(user=user, id__in=message_ids, recallable=True).update(recallable=False)
 
 
+def note_not_remembered(*, user: User, message_id: uuid.UUID, categories: Collection[str]) -> None:
+    """Note on a message why something that it says is not remembered (D4); no later turn recalls it, either.
+
+    The caller holds the person's lock on what is remembered.
+    """
+    message = Message.objects.filter(user=user, id=message_id).only("not_remembered").first()
+    if message is not None:
+        noted = sorted({*(message.not_remembered or ()), *categories})
+        Message.objects.filter(id=message_id).update(not_remembered=noted, recallable=False)
+
+
 def list_sessions(user: User) -> QuerySet[Session]:
     """Sessions that the user sees, most recently active first."""
     return Session.objects.filter(seen_from(user), user=user).select_related("space")

@@ -67,6 +67,21 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
         "pattern": _("Habits"),
         "atomic": _("Atomic memories"),
     },
+    # What people may not want remembered (D4), with what belongs there.
+    "sensitive": {
+        "health": pgettext_lazy("sensitive", "Health"),
+        "faith": pgettext_lazy("sensitive", "Faith"),
+        "sex": pgettext_lazy("sensitive", "Sexuality"),
+        "money": pgettext_lazy("sensitive", "Money"),
+        "minors": pgettext_lazy("sensitive", "Children"),
+    },
+    "sensitive_hint": {
+        "health": _("Illness, disability, medication, therapy, pregnancy, mental health."),
+        "faith": _("Religion or belief, and how it is practised."),
+        "sex": _("Sex life and sexual orientation."),
+        "money": _("Income, savings, debts, taxes, benefits."),
+        "minors": _("Anything about a person under 18."),
+    },
     # Sections of the profile that every profile has, with what belongs there.
     "section": {
         "reply_style": _("Reply style"),
@@ -280,7 +295,7 @@ def find_emotion(name: str, category: str = "") -> Emotion:
 
 def list_words() -> dict[str, Any]:
     """Return what the chat page's scripts need, in the language of the page, as JSON takes it."""
-    kinds = ("emotion", "tone", "formality", "category", "kind", "action")
+    kinds = ("emotion", "tone", "formality", "category", "kind", "action", "sensitive")
     return {
         **{kind: {name: str(text) for name, text in WORDS[kind].items()} for kind in kinds},
         "layers": [str(layer) for layer in LAYERS],

@@ -13,10 +13,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from apps.accounts.types import Sensitive
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
 from apps.core.text.fold import fold
 from apps.core.times import MOMENT
 from apps.memory.judge.types import KnownMemory
+from apps.memory.marks import ASK_FOR_MARKS, quote_categories, read_marks
 
 INSTRUCTIONS = """\
 You keep the memory of one person. Below is a part of their conversation with an assistant. Write down \
@@ -91,6 +93,12 @@ twice a week."}}
 → "memories": [{{"content": "The assistant recommended Wexcombe balm twice a week for the hooves.", "source": \
 "assistant", "tags": ["horse"], "about": 7, "event": null, "relation": "new", "target": [], "confidence": 0.9}}]"""
 
+# After the instructions, which stay the same for everybody: only whom it concerns gets it (D4).
+SENSITIVE_INSTRUCTIONS = """\
+{marks}
+Every item of "memories", "changes" and "entries" has "sensitive". What is of such a kind is an item of its own and is \
+given like any other; add nothing of the kinds {guarded} to "profile" and "context"."""
+
 _EXAMPLE_TEXTS = frozenset(fold(text) for text in re.findall(r'"(?:content|left)": "([^"]+)"', INSTRUCTIONS))
 # Names of the examples that hardly anybody says: a text with one that nobody said was copied from the prompt.
 EXAMPLE_NAMES = ("攀枝花", "齐齐哈尔", "hollingberry", "ottoline", "wexcombe")
@@ -118,8 +126,16 @@ def make_request(
     max_length: int,
     zone: ZoneInfo,
     now: datetime,
+    guarded: Sequence[Sensitive] = (),
 ) -> ModelRequest:
-    """Return the call. `earlier`: the messages before `lines`; `entries`, `context`, `assistant`: whether wanted."""
+    """Return the call. `earlier`: the messages before `lines`; `entries`, `context`, `assistant`: whether wanted.
+
+    `guarded`: the sensitive categories that are not simply remembered; marks are asked for where there are any (D4).
+    """
+    instructions = INSTRUCTIONS.format(max_length=max_length)
+    if guarded:
+        told = SENSITIVE_INSTRUCTIONS.format(marks=ASK_FOR_MARKS, guarded=quote_categories(guarded))
+        instructions = f"{instructions}\n\n{told}"
     blocks = [
         # By how often they change, so that a server can reuse the beginning of the call before (C4). Known memories are
         # in the order in which they were said: new ones come at the end.
@@ -132,10 +148,10 @@ def make_request(
     ]
     return ModelRequest(
         messages=(
-            PromptMessage("system", INSTRUCTIONS.format(max_length=max_length)),
+            PromptMessage("system", instructions),
             PromptMessage("user", "\n\n".join(blocks)),
         ),
-        response_format=get_extraction_format(),
+        response_format=get_extraction_format(marks=bool(guarded)),
         job="extraction",
     )
 
@@ -201,6 +217,10 @@ class _AnswerItem(BaseModel):
 Targets = Annotated[tuple[int, ...], BeforeValidator(_read_targets)]
 
 
+# Codes of sensitive categories, where marks are asked for (D4); of what a model makes up, none.
+Marks = Annotated[tuple[str, ...], BeforeValidator(read_marks)]
+
+
 class MemoryAnswer(_AnswerItem):
     """One fact, and the verdict on it. `event`: the words that say when it happened, `until` those that say until when
     it holds (D3). `source`: whose words it tells.
@@ -221,6 +241,7 @@ class MemoryAnswer(_AnswerItem):
     merged: str | None = None
     revises: Targets = ()
     confidence: _Confidence = 0.9
+    sensitive: Marks = ()
 
 
 class ChangeAnswer(_AnswerItem):
@@ -230,6 +251,7 @@ class ChangeAnswer(_AnswerItem):
     target: Targets
     text: str | None = None
     confidence: _Confidence = 0.9
+    sensitive: Marks = ()
 
 
 class EntryAnswer(_AnswerItem):
@@ -242,6 +264,7 @@ class EntryAnswer(_AnswerItem):
     confidence: Any = None
     mode: Any = None
     until: Any = None
+    sensitive: Marks = ()
 
 
 class ProfileAnswer(_AnswerItem):
@@ -269,9 +292,12 @@ class ExtractionAnswer(BaseModel):
 
 
 @cache
-def get_extraction_format() -> ResponseFormat:
-    """Return the JSON schema of `ExtractionAnswer`."""
-    return ResponseFormat(name="extraction", schema=ExtractionAnswer.model_json_schema())
+def get_extraction_format(*, marks: bool = False) -> ResponseFormat:
+    """Return the JSON schema of `ExtractionAnswer`; only with `marks` items have `sensitive` (D4)."""
+    schema = ExtractionAnswer.model_json_schema()
+    for name in () if marks else ("MemoryAnswer", "ChangeAnswer", "EntryAnswer"):
+        del schema["$defs"][name]["properties"]["sensitive"]
+    return ResponseFormat(name="extraction", schema=schema)
 
 
 def read_answer(answer: dict[str, Any]) -> ExtractionAnswer:

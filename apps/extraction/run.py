@@ -200,6 +200,7 @@ def _ask(
         max_length=given.settings.atomic_content_max_length,
         zone=given.settings.zone,
         now=now,
+        guarded=given.settings.sensitive.guarded,
     )
     release_connections()
     return request
@@ -241,6 +242,7 @@ def _write(
         known=given.known,
         max_length=given.settings.atomic_content_max_length,
         auto_accept_confidence=given.settings.auto_accept_confidence,
+        sensitive=given.settings.sensitive,
         now=now,
     )
     proposals = [
@@ -287,6 +289,7 @@ def _write_entries(claim: SessionClaim, given: ExtractionInput, answer: Extracti
             said=given.own,
             others=given.replies,
             auto_accept_confidence=given.settings.auto_accept_confidence,
+            sensitive=given.settings.sensitive,
             zone=given.settings.zone,
             now=now,
         )

@@ -147,6 +147,7 @@ def read_statements(memories: Iterable[MemoryAnswer], *, given: ExtractionInput)
             ),
             number=number,
             revises=memory.revises,
+            sensitive=memory.sensitive,
         )
         for number, (memory, by_assistant) in enumerate(given_by, start=1)
         if (source := given.find_source(memory.about, by_assistant=by_assistant)) is not None
@@ -170,6 +171,7 @@ def read_operations(changes: Iterable[ChangeAnswer], *, given: ExtractionInput) 
                 given.grounds(change.text, targets=change.target)
                 and not given.is_foreign(change.text, targets=change.target)
             ),
+            sensitive=change.sensitive,
         )
         for change in changes
         if (source := given.find_source(change.about)) is not None

@@ -15,7 +15,8 @@ from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
 from apps.accounts.spaces import held_by
-from apps.conversations.sessions import find_room
+from apps.accounts.types import REMEMBER_ALL, Handling, SensitiveHandling
+from apps.conversations.sessions import find_room, note_not_remembered
 from apps.core.text.fold import normalize_key, spell_value
 from apps.core.times import UTC_ZONE
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
@@ -36,6 +37,7 @@ from apps.memory.keyed import (
 )
 from apps.memory.kinds import LONG_TERM
 from apps.memory.locking import lock_memories
+from apps.memory.marks import sort_marks
 from apps.memory.models import Change, LongTermMemory, Source, Status
 from apps.memory.tombstones import clear_tombstones, find_tombstones, keep_learnable
 from apps.memory.validation import (
@@ -199,6 +201,7 @@ class Ledger:
                     active.valid_until = extend_validity(
                         active.valid_until, given=proposal.valid_until, said_at=said.said_at
                     )
+                    active.sensitive = sort_marks([*active.sensitive, *proposal.sensitive])
                 return self._report(active, Action.REFRESHED)
             case Action.SUPERSEDED if decision.value is None:
                 assert active is not None
@@ -209,6 +212,7 @@ class Ledger:
                 with self._writer.change(LONG_TERM, active, Change.Action.EDIT):
                     active.confidence = max(active.confidence, proposal.confidence)
                     LONG_TERM.assign(active, {"value": decision.value, "valid_until": proposal.valid_until})
+                    active.sensitive = sort_marks([*active.sensitive, *proposal.sensitive])
                 return active
         memory = self._make(proposal, decision.value, said)
         if decision.action is Action.PENDING:
@@ -228,6 +232,7 @@ class Ledger:
             confidence=proposal.confidence,
             source=proposal.source,
             valid_until=proposal.valid_until,
+            sensitive=list(proposal.sensitive),
             last_accessed=self._now,
         )
         LONG_TERM.assign(memory, {"key": proposal.key, "value": value})
@@ -239,6 +244,7 @@ class Ledger:
         if rows.active is not None:
             self.supersede(rows.active, by=memory)
             memory.muted = memory.muted or rows.active.muted  # L10: it is not to come up, whatever its value is
+            memory.sensitive = sort_marks([*memory.sensitive, *rows.active.sensitive])  # what a list holds still is
         memory.status, memory.mode = Status.ACTIVE, Mode.REPLACE
         rows.active = memory
 
@@ -324,6 +330,7 @@ def record_entries(
     said: str | None = None,
     others: str = "",
     auto_accept_confidence: float,
+    sensitive: SensitiveHandling = REMEMBER_ALL,
     zone: ZoneInfo = UTC_ZONE,
     now: datetime,
 ) -> list[MemoryUpdate]:
@@ -333,9 +340,10 @@ def record_entries(
     are skipped one by one; a `Proposal` is valid. Pending: what is less certain than `auto_accept_confidence`, reads as
     an instruction to the system, is a value in the first person, says nothing beside its key, or is not supported by
     `said` (`is_supported_by`). `said`: all that the person said there, None where nothing can be compared; `others`:
-    what others said. A key that names the attribute of an active one in other words joins it. What was rejected (L1) or
-    deleted (L6) is left out. What was said before the active memory of its key never supersedes it
-    (`keyed.drop_stale`). Returns what happened; nothing for what was left out or is history.
+    what others said. `sensitive`: how its owner wants what the model marked to be handled (D4): it is pending, too, or
+    left out and noted on its message; taking away is neither. A key that names the attribute of an active one in other
+    words joins it. What was rejected (L1) or deleted (L6) is left out. What was said before the active memory of its
+    key never supersedes it (`keyed.drop_stale`). Returns what happened; nothing for what was left out or is history.
 
     At most eight queries for any number of entries: lock, tombstones, memories, two updates, insert, audit records, and
     two for the vectors, which workers make where the embedder is elsewhere; none without a valid entry, one more for
@@ -353,6 +361,7 @@ def record_entries(
     with transaction.atomic(savepoint=False):
         lock_memories(user)
         proposals = _drop_deleted(user, proposals, said_at=said_at, message_text=message_text)
+        proposals = _drop_excluded(user, proposals, sensitive, message_id=message_id)
         if not proposals:
             return []
         same = {proposal.normalized_key: list_same_keys(proposal.normalized_key) for proposal in proposals}
@@ -361,7 +370,7 @@ def record_entries(
         source = Said(message_id, session_id, said_at, message_text)
         for proposal in proposals:
             joined = _join_same_key(ledger, proposal, same[proposal.normalized_key])
-            is_sure = joined.confidence >= auto_accept_confidence and not _needs_look(joined)
+            is_sure = joined.confidence >= auto_accept_confidence and not _needs_look(joined, sensitive)
             accept = is_sure and is_supported_by(joined, said=said, others=others)
             ledger.take(joined, accept=accept, said=source)
         return ledger.save(said_at=said_at)
@@ -384,6 +393,22 @@ def _drop_deleted(user: User, proposals: Sequence[Proposal], *, said_at: datetim
     return kept
 
 
+def _drop_excluded(
+    user: User, proposals: Sequence[Proposal], sensitive: SensitiveHandling, *, message_id: UUID | None
+) -> list[Proposal]:
+    """Return what its owner did not exclude from being remembered (D4); the message is told what was left out."""
+    excluded = [
+        proposal
+        for proposal in proposals
+        if proposal.mode is not Mode.REMOVE and sensitive.decide(proposal.sensitive) is Handling.EXCLUDE
+    ]
+    if excluded and message_id is not None:
+        marks = {mark for proposal in excluded for mark in proposal.sensitive}
+        categories = marks.intersection(sensitive.select(Handling.EXCLUDE))
+        note_not_remembered(user=user, message_id=message_id, categories=categories)
+    return [proposal for proposal in proposals if proposal not in excluded]
+
+
 def _join_same_key(ledger: Ledger, proposal: Proposal, same: Sequence[str]) -> Proposal:
     """Return the proposal under the key that is there already for the same attribute, if one is."""
     if ledger.get(proposal.normalized_key).active is not None:
@@ -394,10 +419,11 @@ def _join_same_key(ledger: Ledger, proposal: Proposal, same: Sequence[str]) -> P
     return proposal
 
 
-def _needs_look(proposal: Proposal) -> bool:
+def _needs_look(proposal: Proposal, sensitive: SensitiveHandling) -> bool:
     """Whether a person looks at an entry first, however sure a model is."""
     return (
-        is_first_person(proposal.value)
+        sensitive.decide(proposal.sensitive) is Handling.REVIEW
+        or is_first_person(proposal.value)
         or is_vacuous(proposal.key, proposal.value)
         or reads_as_instruction(key=proposal.key, value=proposal.value)
     )
@@ -414,6 +440,7 @@ def create_memory(
     confidence: float = 1.0,
     source: str = Source.USER_STATED,
     valid_until: datetime | None = None,
+    sensitive: Sequence[str] = (),
     session_id: UUID | None = None,
     space_id: UUID | None = None,
 ) -> tuple[LongTermMemory, Action]:
@@ -424,7 +451,7 @@ def create_memory(
     `NotFound` for a session or space that is not theirs.
     """
     values = {"category": category, "key": key, "value": value, "confidence": confidence, "source": source}
-    values = LONG_TERM.clean(values | {"valid_until": valid_until})
+    values = LONG_TERM.clean(values | {"valid_until": valid_until, "sensitive": list(sensitive)})
     user = find_room(user, session_id=session_id, space_id=space_id)
     normalized_key = normalize_key(values["key"])
     lock_memories(user)

@@ -44,7 +44,7 @@ class ProposedEntry:
     """One entry of a model's answer, as it came: nothing is checked yet (E5).
 
     A missing `source` means user_stated; a missing or unknown `mode` means replace. `until`: the words that say until
-    when it holds (D3).
+    when it holds (D3). `sensitive`: the categories that the model marks it with (D4).
     """
 
     category: object
@@ -54,6 +54,7 @@ class ProposedEntry:
     confidence: object = None
     mode: object = None
     until: object = None
+    sensitive: object = None
 
 
 @dataclass(frozen=True, slots=True)

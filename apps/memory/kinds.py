@@ -29,6 +29,7 @@ from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import split_sentences
 from apps.memory.changes.records import ChangeDraft, Snapshot
 from apps.memory.keyed import add_question_words, join_text, list_items, list_words, phrase_memory
+from apps.memory.marks import sort_marks
 from apps.memory.models import (
     SEARCH_FIELDS,
     AtomicEmbedding,
@@ -317,6 +318,7 @@ class LongTermKind(MemoryKind):
         Field("superseded_by", tracked=True),
         Field("muted", tracked=True, if_set=True),
         Field("valid_until", tracked=True, if_set=True, editable=True),
+        Field("sensitive", tracked=True, if_set=True, editable=True),
         Field("created_at"),
         Field("updated_at"),
         Field("last_accessed"),
@@ -367,7 +369,8 @@ class LongTermKind(MemoryKind):
 
     def clean(self, values: Mapping[str, Any]) -> dict[str, Any]:
         check_long_term(values)
-        return {name: value.strip() if name == "key" else value for name, value in values.items()}
+        cleaned = {name: value.strip() if name == "key" else value for name, value in values.items()}
+        return cleaned | ({"sensitive": sort_marks(cleaned["sensitive"])} if "sensitive" in cleaned else {})
 
     def digests(self, user: User, values: Mapping[str, Any], *, parts: bool = False) -> set[str]:
         return {digest_key(user, normalize_key(values["key"])), *digest_values(user, values["value"])}
@@ -428,6 +431,7 @@ class AtomicKind(MemoryKind):
         Field("superseded_by", tracked=True),
         Field("muted", tracked=True, if_set=True),
         Field("valid_until", tracked=True, if_set=True, editable=True),
+        Field("sensitive", tracked=True, if_set=True, editable=True),
         Field("create_time"),
         Field("updated_at"),
         Field("left_of", in_api=False),
@@ -468,6 +472,8 @@ class AtomicKind(MemoryKind):
             cleaned["content"] = cleaned["content"].strip()
         if "tags" in cleaned:
             cleaned["tags"] = list(dict.fromkeys(tag.strip() for tag in cleaned["tags"]))
+        if "sensitive" in cleaned:
+            cleaned["sensitive"] = sort_marks(cleaned["sensitive"])
         return cleaned
 
     def find_problem(self, values: Mapping[str, Any]) -> str | None:

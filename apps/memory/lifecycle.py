@@ -6,6 +6,7 @@ what models propose: `entries` and `judge.verdicts`; deletion: `deletion`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -24,8 +25,9 @@ from apps.core.text.fold import normalize_value, spell_value
 from apps.memory.changes.records import announce_changes
 from apps.memory.judge.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.keyed import Mode, apply_mode, list_items
-from apps.memory.kinds import ATOMIC, CURRENT, LONG_TERM, MemoryKind, join_contents
+from apps.memory.kinds import ATOMIC, CURRENT, KINDS, LONG_TERM, MemoryKind, join_contents
 from apps.memory.locking import lock_all_memories, lock_memories, lock_name
+from apps.memory.marks import sort_marks
 from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Status
 from apps.memory.tombstones import add_tombstones, clear_tombstones, digest_values
 from apps.memory.types import AtomicDraft
@@ -59,7 +61,8 @@ def create_atomic_memories(
     for number, draft in enumerate(drafts):
         at = now + number * MOMENT
         memory = AtomicMemory()
-        given = {"tags": list(dict.fromkeys(draft.tags)), "timestamp": draft.timestamp or at}
+        given: dict[str, Any] = {"tags": list(dict.fromkeys(draft.tags)), "sensitive": list(draft.sensitive)}
+        given["timestamp"] = draft.timestamp or at
         ATOMIC.assign(memory, asdict(draft) | given)
         writer.begin(operation or uuid4())
         writer.create(ATOMIC, memory, at=at)
@@ -97,6 +100,7 @@ def create_atomic_memory(
     changes |= {"content": values["content"]} if respelled else {}
     # Its owner says it again: it is valid again.
     changes["valid_until"] = extend_validity(same.valid_until, given=values.get("valid_until"), said_at=now)
+    changes["sensitive"] = sort_marks([*same.sensitive, *values.get("sensitive", ())])
     writer = Writer(user, now=now)
     with writer.change(ATOMIC, same, Change.Action.EDIT if respelled else Change.Action.REFRESH):
         ATOMIC.assign(same, changes)
@@ -194,6 +198,15 @@ def _change_all(
     return len(memories)
 
 
+def count_marked(user: User) -> dict[str, int]:
+    """Return how many of the person's active memories are marked with each sensitive category (D4); two queries."""
+    counts: Counter[str] = Counter()
+    for kind in KINDS:
+        marked = kind.active(user).exclude(sensitive=[]).values_list("sensitive", flat=True)
+        counts.update(mark for marks in marked for mark in marks)
+    return {mark: counts[mark] for mark in sort_marks(counts)}
+
+
 def combine_texts(kind: MemoryKind, kept: Any, merged: Any) -> Any:
     """Return what two texts of a kind say together, each thing once; one of them where it says all that the other does.
 
@@ -242,6 +255,7 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
 
 def absorb(kind: MemoryKind, kept: Any, merged: Any) -> None:
     """Give a memory what another of its kind, which it takes the place of, has besides its text."""
+    kept.sensitive = sort_marks([*kept.sensitive, *merged.sensitive])
     if kind is LONG_TERM:
         kept.confidence = max(kept.confidence, merged.confidence)
         kept.access_count += merged.access_count
@@ -265,7 +279,7 @@ def supersede_atomic_memory(*, user: User, memory_id: UUID, content: str, now: d
     if old.status != Status.ACTIVE:
         raise Conflict("Only an active memory can be superseded.")
     _refuse_taken(ATOMIC, user.within(old.space_id), values, but=[])
-    memory = AtomicMemory(tags=list(old.tags), timestamp=now)
+    memory = AtomicMemory(tags=list(old.tags), sensitive=list(old.sensitive), timestamp=now)
     ATOMIC.assign(memory, values)
     clear_tombstones(user=user, digests=ATOMIC.digests(user, values))
     writer = Writer(user, now=now)
@@ -352,7 +366,8 @@ def _write_snapshot() -> str:
     """`LONG_TERM.snapshot` of a row, as the database writes it."""
     always = ", ".join(f"'{field.name}', {column}" for field, column in _TRACKED if not field.if_set)
     if_set = [
-        f"CASE WHEN {column}::text <> 'false' THEN jsonb_build_object('{field.name}', {column}) ELSE '{{}}' END"
+        f"CASE WHEN {column}::text IN ('false', '{{}}') OR {column} IS NULL THEN '{{}}' "
+        f"ELSE jsonb_build_object('{field.name}', {column}) END"
         for field, column in _TRACKED
         if field.if_set
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.accounts.types import Sensitive
 from apps.memory.keyed import Mode
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.models import AtomicMemory, LongTermMemory
@@ -14,11 +15,20 @@ from apps.memory.working import WorkingMemorySnapshot
 TIMESTAMP_HELP = "When it was said."
 EVENT_HELP = "When it happened, or began, if that was said."
 VALID_UNTIL_HELP = "When it ceases to hold, if it does: kept and shown after that, but no longer recalled."
+SENSITIVE_HELP = "The sensitive categories that it was marked with."
 STATUS_HELP = "Only `active` memories are recalled; `pending` ones wait for review."
 
 
+class MarksField(serializers.ListField):
+    """Sensitive categories (D4)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        child = serializers.ChoiceField(choices=[one.value for one in Sensitive])
+        super().__init__(child=child, max_length=len(Sensitive), help_text=SENSITIVE_HELP, **kwargs)
+
+
 class LinkedSerializer(serializers.Serializer[Any]):
-    """Where a memory comes from, and what took its place."""
+    """Where a memory comes from, what took its place, and what it is marked with."""
 
     session_id = serializers.UUIDField(
         allow_null=True, read_only=True, help_text="The session it comes from; null if there is none or it was deleted."
@@ -32,6 +42,7 @@ class LinkedSerializer(serializers.Serializer[Any]):
     superseded_by = serializers.UUIDField(
         source="superseded_by_id", allow_null=True, read_only=True, help_text="ID of the memory that took its place."
     )
+    sensitive = MarksField(read_only=True)
 
 
 class LongTermMemorySerializer(LinkedSerializer, serializers.ModelSerializer[LongTermMemory]):
@@ -52,6 +63,7 @@ class LongTermMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Lon
         "superseded_by": None,
         "muted": False,
         "valid_until": None,
+        "sensitive": ["health"],
         "created_at": "2026-10-03T08:30:02.114920Z",
         "updated_at": "2026-10-03T08:30:02.114920Z",
         "last_accessed": "2026-11-20T18:05:47.118204Z",
@@ -95,6 +107,7 @@ class AtomicMemorySerializer(LinkedSerializer, serializers.ModelSerializer[Atomi
         "superseded_by": None,
         "muted": False,
         "valid_until": None,
+        "sensitive": [],
         "create_time": "2026-10-03T08:30:06.402117Z",
         "updated_at": "2026-10-03T08:30:06.402117Z",
     }

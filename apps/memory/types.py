@@ -115,7 +115,7 @@ class ScoredAtomicMemory:
 
 @dataclass(frozen=True, slots=True)
 class AtomicDraft:
-    """An atomic memory to be stored (A1). `timestamp`: when its turn was, now if None.
+    """An atomic memory to be stored (A1). `timestamp`: when its turn was, now if None. `proposal`: of a pending one.
 
     `session_id` and `message_id`, where given, are known to be the person's own.
     """
@@ -129,3 +129,5 @@ class AtomicDraft:
     message_id: uuid.UUID | None = None
     status: str = "active"
     valid_until: datetime | None = None
+    sensitive: Sequence[str] = ()
+    proposal: Mapping[str, Any] | None = None

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from apps.accounts.types import Sensitive
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import clean_json, find_forbidden, json_text
 from apps.core.text.fold import fold, normalize_key, normalize_value
@@ -19,6 +20,7 @@ from apps.core.text.segment import holds_chinese
 from apps.core.text.time_expressions import find_until
 from apps.core.times import exists_everywhere
 from apps.memory.keyed import Mode, ProposedEntry, list_items
+from apps.memory.marks import read_marks
 from apps.memory.models import Category, Source
 
 MAX_KEY_CHARACTERS = 200
@@ -68,6 +70,8 @@ def _find_problem(name: str, value: Any) -> str | None:
             return _find_key_problem(value)
         case "valid_until" if value is not None and not exists_everywhere(value):
             return OUT_OF_RANGE
+        case "sensitive":
+            return _find_marks_problem(value)
     return None
 
 
@@ -79,6 +83,12 @@ def _find_key_problem(key: Any) -> str | None:
     if len(key.strip()) > MAX_KEY_CHARACTERS or len(normalize_key(key).encode()) > MAX_KEY_BYTES:
         return f"Must have at most {MAX_KEY_CHARACTERS} characters."
     return None
+
+
+def _find_marks_problem(marks: Any) -> str | None:
+    if isinstance(marks, list | tuple) and all(mark in tuple(Sensitive) for mark in marks):
+        return None
+    return f"Must be a list of: {', '.join(Sensitive)}."
 
 
 def check_long_term(fields: Mapping[str, Any]) -> None:
@@ -100,7 +110,7 @@ OUT_OF_RANGE = "Out of range: it has no valid date in some time zones."
 def check_atomic(fields: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` with the reasons by field, or `TooLarge` for a content of over 32,000 characters.
 
-    Looks at what is there of `content`, `tags`, `timestamp`, `event_start`, `event_end` and `valid_until`.
+    Looks at what is there of `content`, `tags`, `timestamp`, `event_start`, `event_end`, `valid_until` and `sensitive`.
     """
     problems = {name: [problem] for name, value in fields.items() if (problem := _find_atomic_problem(name, value))}
     if not problems and (problem := find_event_problem(fields.get("event_start"), fields.get("event_end"))):
@@ -125,6 +135,8 @@ def find_event_problem(start: datetime | None, end: datetime | None) -> str | No
 def _find_atomic_problem(name: str, value: Any) -> str | None:
     if name in ("timestamp", "valid_until") and value is not None and not exists_everywhere(value):
         return OUT_OF_RANGE
+    if name == "sensitive":
+        return _find_marks_problem(value)
     if name not in ("content", "tags"):
         return None
     if found := find_forbidden(value):
@@ -164,6 +176,7 @@ class Proposal:
     mode: Mode
     normalized_key: str
     valid_until: datetime | None = None
+    sensitive: tuple[str, ...] = ()
 
 
 def read_until(words: object, *, said: str, said_at: datetime, zone: ZoneInfo) -> datetime | None:
@@ -206,6 +219,7 @@ def read_proposal(entry: ProposedEntry | Proposal) -> Proposal | None:
         confidence=_read_confidence(entry.confidence, source),
         mode=next((mode for mode in Mode if mode == entry.mode), Mode.REPLACE),
         normalized_key=normalize_key(key),
+        sensitive=read_marks(entry.sensitive),
     )
 
 

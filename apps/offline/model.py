@@ -13,6 +13,7 @@ from apps.core.text.keywords import find_topic
 from apps.offline.emotion import read_emotion
 from apps.offline.extraction import answer_extraction, list_entries
 from apps.offline.language import Language, detect_language, fold_in_place, load_rules, take_excerpt
+from apps.offline.marks import mark_answer, read_guarded
 from apps.offline.prompt import Prompt, read_prompt
 from apps.offline.reply import Phrases, Reply
 from apps.offline.summary import answer_conversation_summary, answer_session_summary
@@ -51,6 +52,8 @@ def _answer(request: ModelRequest) -> str:
     answer_background = _BACKGROUND.get(wanted.name)
     asked = "\n".join(message.content for message in request.messages if message.role == "user")
     answer = answer_background(asked) if answer_background else answer_turn(read_prompt(request.messages))
+    if guarded := read_guarded(request):
+        answer = mark_answer(answer, guarded=guarded)
     return json.dumps(answer, ensure_ascii=False)
 
 

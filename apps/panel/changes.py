@@ -42,6 +42,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from apps.accounts.models import Space, User
 from apps.core.errors import JiyiError
 from apps.core.text.sentences import cut_at_sentence
+from apps.core.words import word
 from apps.memory.changes.undo import undo_operation
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, SharedContext
 from apps.panel.links import link_message
@@ -221,6 +222,8 @@ def _show(value: Any, field: Any) -> str:
         return _("yes") if value else _("no")
     if isinstance(value, str) and isinstance(field, DateTimeField) and (time := parse_datetime(value)):
         return show_time(field.name, time)
+    if field is not None and field.name == "sensitive":
+        return ", ".join(word("sensitive", mark) for mark in value or ())
     return str(choices[value]) if isinstance(value, str) and value in choices else show_value(value)
 
 
@@ -252,8 +255,8 @@ def search_changes(changes: QuerySet[Change], text: str) -> QuerySet[Change]:
     found = changes.filter(pk__in=newest).alias(
         texts=Concat(_join_texts("after"), Value("\n"), _join_texts("before"), output_field=TextField())
     )
-    for word in words:
-        found = found.filter(texts__icontains=word)
+    for one in words:
+        found = found.filter(texts__icontains=one)
     return found
 
 

@@ -9,11 +9,13 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
+from apps.accounts.types import Sensitive
 from apps.core.times import MOMENT, end_of_day
+from apps.core.words import word
 from apps.memory.models import Category
 from apps.panel.texts import NotJson, read_tags, read_value, write_tags, write_value
 
@@ -100,6 +102,18 @@ class LastDayField(forms.DateField):
         return super().has_changed(self.prepare_value(initial), data)
 
 
+class MarksField(forms.MultipleChoiceField):
+    """The sensitive categories that a memory is marked with (D4)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=pgettext_lazy("memory", "Sensitive"),
+            required=False,
+            choices=lambda: [(one.value, word("sensitive", one)) for one in Sensitive],
+            widget=forms.CheckboxSelectMultiple,
+        )
+
+
 class LongTermEditor(Editor):
     category = forms.ChoiceField(label=_("Category"), choices=Category.choices, initial=Category.FACT)
     key = forms.CharField(label=_("Key"), strip=True, widget=forms.TextInput({"autocomplete": "off", "dir": "auto"}))
@@ -114,6 +128,7 @@ class LongTermEditor(Editor):
         widget=forms.NumberInput({"type": "range", "min": "0", "max": "1", "step": "0.01", "data-share": ""}),
     )
     valid_until = LastDayField()
+    sensitive = MarksField()
 
     def clean_value(self) -> Any:
         try:
@@ -134,6 +149,7 @@ class LongTermEditor(Editor):
             "value": write_value(row.value),
             "confidence": round(row.confidence, 2),
             "valid_until": row.valid_until,
+            "sensitive": list(row.sensitive),
         }
 
 
@@ -141,6 +157,7 @@ class AtomicEditor(Editor):
     content = LinesField(label=_("Content"), widget=forms.Textarea({"rows": 3, "dir": "auto"}))
     tags = TagsField(label=_("Tags"), required=False, help_text=_("Separate tags with commas."))
     valid_until = LastDayField()
+    sensitive = MarksField()
 
     @staticmethod
     def read(row: Any) -> dict[str, Any]:
@@ -149,6 +166,7 @@ class AtomicEditor(Editor):
             "content": row.content,
             "tags": list(row.tags),
             "valid_until": row.valid_until,
+            "sensitive": list(row.sensitive),
         }
 
 

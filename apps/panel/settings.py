@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -11,16 +11,18 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import formats
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext_lazy
 from django.utils.translation import gettext as _
 from pydantic.fields import FieldInfo
 
 from apps.accounts.models import User
 from apps.accounts.selectors import Origin, SettingValue, list_setting_values
 from apps.accounts.services.people import update_settings
-from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights, list_timezones
+from apps.accounts.types import PREFIX, Handling, MemorySettings, ScoreWeights, Sensitive, list_timezones
 from apps.core.errors import InvalidInput
 from apps.core.version import VERSION
+from apps.core.words import word
+from apps.memory.lifecycle import count_marked
 from apps.panel.links import link_page
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
@@ -45,6 +47,7 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
             "enable_user_profile", "auto_context", "atomic_content_max_length", "emotion_confidence",
         ),
     ),
+    ("sensitive", gettext_lazy("Sensitive facts"), ("sensitive",)),
     ("prompt", gettext_lazy("Conversation"), ("context_limit", "token_budget", "summary_threshold", "timezone")),
     (
         "keeping",
@@ -89,6 +92,7 @@ LABELS = {
     "auto_context": gettext_lazy("Create shared contexts"),
     "tidy_after_hours": gettext_lazy("Tidy up after"),
     "tidying_tokens": gettext_lazy("Tokens per tidying run"),
+    "sensitive": gettext_lazy("What may be remembered"),
     "timezone": gettext_lazy("Time zone"),
 }
 
@@ -122,6 +126,13 @@ WEIGHT_LABELS = {
 }
 
 
+HANDLINGS = {
+    Handling.REMEMBER: pgettext_lazy("handling", "Remember"),
+    Handling.REVIEW: pgettext_lazy("handling", "Review first"),
+    Handling.EXCLUDE: pgettext_lazy("handling", "Never"),
+}
+
+
 class Kind(StrEnum):
     """How a setting is entered."""
 
@@ -130,6 +141,7 @@ class Kind(StrEnum):
     SHARE = "share"
     WEIGHTS = "weights"
     ZONE = "zone"
+    HANDLINGS = "handlings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +173,8 @@ class Control:
                 return gettext("Each must be from 0 to 1, and at least one must be above 0.")
             case Kind.SWITCH:
                 return ""
+            case Kind.HANDLINGS:
+                return gettext("Choose one of the three for each.")
         assert self.minimum is not None, "the registry gives every number a range"
         assert self.maximum is not None, "the registry gives every number a range"
         limits = {"minimum": self._show(self.minimum), "maximum": self._show(self.maximum)}
@@ -175,6 +189,8 @@ class Control:
                 return self.empty
             case bool():
                 return gettext("on") if value else gettext("off")
+            case dict() if self.kind is Kind.HANDLINGS:
+                return " · ".join(f"{word('sensitive', name)}: {HANDLINGS[chosen]}" for name, chosen in value.items())
             case dict():
                 return " · ".join(f"{WEIGHT_LABELS[name]} {self._show(share)}" for name, share in value.items())
             case int() | float():
@@ -188,6 +204,8 @@ class Control:
                 return form.get(self.key) == "on"
             case Kind.WEIGHTS:
                 return {name: read_number(form.get(f"{self.key}.{name}", "")) for name in ScoreWeights.model_fields}
+            case Kind.HANDLINGS:
+                return {one.value: form.get(f"{self.key}.{one}", "") for one in Sensitive}
             case Kind.ZONE:
                 return form.get(self.key, "").strip()
         text = form.get(self.key, "").strip()
@@ -209,6 +227,7 @@ def _make_control(name: str, field: FieldInfo, schema: dict[str, Any]) -> Contro
     limits: dict[str, Any] = next((option for option in schema.get("anyOf", [schema]) if "minimum" in option), {})
     kind = (
         Kind.WEIGHTS if name == "score_weights"
+        else Kind.HANDLINGS if name == "sensitive"
         else Kind.ZONE if name == "timezone"
         else Kind.SWITCH if "boolean" in types
         else Kind.SHARE if limits.get("maximum") == 1 and "null" not in types
@@ -238,7 +257,10 @@ def read_number(text: str, *, whole: bool = False) -> int | float | str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One setting on the page. `value`: what its control holds; `problem`: why that was refused."""
+    """One setting on the page. `value`: what its control holds; `problem`: why that was refused.
+
+    `marked`: of sensitive categories, how many memories are marked with each, and where they are listed.
+    """
 
     control: Control
     value: Any
@@ -246,6 +268,7 @@ class Row:
     own: bool
     inherited: str
     problem: str = ""
+    marked: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -258,6 +281,20 @@ class Row:
             return "1"
         fine = isinstance(self.value, float) and round(self.value, 2) != self.value
         return "any" if fine or self.control.kind is Kind.NUMBER else "0.01"
+
+    @property
+    def handlings(self) -> list[dict[str, Any]]:
+        """Each category with its words, its choices, and the memories that were marked with it while it was allowed."""
+        return [
+            {
+                "name": one.value,
+                "label": word("sensitive", one),
+                "hint": word("sensitive_hint", one),
+                "choices": [(each.value, label, self.value.get(one) == each) for each, label in HANDLINGS.items()],
+                "marked": self.marked.get(one) if self.value.get(one) == Handling.EXCLUDE else None,
+            }
+            for one in Sensitive
+        ]
 
     @property
     def weights(self) -> list[tuple[str, str, str]]:
@@ -307,6 +344,15 @@ class SettingsPage(PanelPage):
             return link_page("settings", scope="global")
         return link_page("settings", user=self.owner if self.owner != request.user else None)
 
+    @staticmethod
+    def _count_marked(subject: User, request: HttpRequest) -> dict[str, tuple[int, str]]:
+        """How many active memories are marked with each category, and the address of their list."""
+        somebody = None if subject == request.user else subject
+        return {
+            category: (count, link_page("memories_changelist", user=somebody, sensitive=category))
+            for category, count in count_marked(subject.overseeing()).items()
+        }
+
     def _show(
         self,
         request: HttpRequest,
@@ -321,6 +367,8 @@ class SettingsPage(PanelPage):
             name: _make_row(control, values[name], subject, entered or {}, problems or {})
             for name, control in list_controls().items()
         }
+        if subject is not None:
+            rows["sensitive"] = replace(rows["sensitive"], marked=self._count_marked(subject, request))
         return self.render(
             request,
             status=status,

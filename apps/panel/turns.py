@@ -80,7 +80,8 @@ FROM conversation_embeddings WHERE message_id = ANY(%(messages)s)
 def find_turn_effects(turn: Turn) -> dict[str, Any]:
     """Return what was learned from a turn's messages, and the work that is left on them; three queries.
 
-    ``proposals``: the texts of those to the profile. ``embedded``: how many messages can be found by meaning.
+    ``proposals``: the texts of those to the profile. ``left_out``: the excluded categories of what was not remembered.
+    ``embedded``: how many messages can be found by meaning.
     """
     messages = [key for key in (turn.user_message_id, turn.assistant_message_id) if key]
     mine: dict[str, Any] = {"user_id": turn.user_id, "message_id__in": messages}
@@ -101,8 +102,15 @@ def find_turn_effects(turn: Turn) -> dict[str, Any]:
             for what, key, kind, state, error in rows
             if what == "work"
         ],
+        "left_out": [word("sensitive", mark) for mark in _list_left_out(turn)],
         "embedded": next(int(count) for what, count, *_rest in rows if what == "embedded"),
     }
+
+
+def _list_left_out(turn: Turn) -> list[str]:
+    """The categories for which something in the turn's messages is not remembered (D4), the reply's included."""
+    messages = [message for message in (turn.user_message, turn.assistant_message) if message]
+    return list(dict.fromkeys(mark for message in messages for mark in message.not_remembered or ()))
 
 
 @dataclass(frozen=True, slots=True)

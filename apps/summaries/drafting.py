@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from apps.accounts.types import Sensitive
 from apps.conversations.rounds import Unsummarized
 from apps.conversations.types import Line, Round
 from apps.core.errors import ModelUnavailable
@@ -20,6 +21,7 @@ from apps.core.text.citations import drop_contained, find_citation_spans, find_c
 from apps.core.text.clean import estimate_tokens
 from apps.core.text.segment import cjk_runs
 from apps.core.text.sentences import cut_at_sentence, split_sentences
+from apps.memory.marks import ask_to_leave_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +212,17 @@ def get_room(token_budget: int) -> int:
     return min(max(token_budget - _REST, MIN_ROOM), MAX_ROOM)
 
 
-def draft_session_note(*, earlier: SessionNote | None, said: Sequence[Line], room: int) -> SessionNote:
+def draft_session_note(
+    *, earlier: SessionNote | None, said: Sequence[Line], room: int, without: Sequence[Sensitive] = ()
+) -> SessionNote:
     """Return the note of a session, from the one so far and what was said since: one call (S1).
 
-    Raises `ModelUnavailable`.
+    `without`: the sensitive categories that it says nothing of, as other conversations read it (D4). Raises
+    `ModelUnavailable`.
     """
     note = {"title": earlier.title, "snippet": earlier.snippet} if earlier else None
     request = _make_request(
-        SESSION_INSTRUCTIONS,
+        "\n\n".join(filter(None, [SESSION_INSTRUCTIONS, ask_to_leave_out(without)])),
         SESSION_FORMAT,
         earlier_note=json.dumps(note, ensure_ascii=False) if note else "",
         conversation="\n".join(_choose_lines(said, room=room)),

@@ -83,7 +83,7 @@ def prepare_summaries(*, user: User, session_id: uuid.UUID) -> PreparedSummaries
     session = None
     if due:
         said, earlier, since, newest = due
-        note = draft_session_note(earlier=earlier, said=said, room=room)
+        note = draft_session_note(earlier=earlier, said=said, room=room, without=settings.sensitive.guarded)
         session = SessionDraft(note=note, since=since, covered_until=newest)
     conversation = draft_conversation_summary(unsummarized, room=room) if unsummarized else None
     return PreparedSummaries(session_id=session_id, session=session, conversation=conversation)

@@ -12,6 +12,7 @@ from apps.core.text.clean import readable_text
 from apps.memory.judge.types import PendingVerdict, Reason, Relation, Target
 from apps.memory.kinds import ATOMIC, KINDS, MemoryKind, get_kind
 from apps.memory.lifecycle import absorb
+from apps.memory.marks import sort_marks
 from apps.memory.models import AtomicMemory, AtomicSource, Change, Status
 from apps.memory.types import KindName
 from apps.memory.writer import Writer
@@ -110,6 +111,7 @@ def _hold(writer: Writer, decision: Decision, waits: Reason, rows: Rows) -> None
         proposal=proposal.to_json(),
         timestamp=max(memory.said_at for memory in decision.targets),
         source=AtomicSource.ASSISTANT if sources == {AtomicSource.ASSISTANT} else AtomicSource.USER_STATED,
+        sensitive=sort_marks([mark for memory in decision.targets for mark in rows[memory.id].sensitive]),
         event_start=days[0] if is_pattern else None,
         event_end=days[-1] if is_pattern else None,
     )

@@ -8,7 +8,7 @@ export const DELETED = "(deleted)";
 // apps/core/words.py, in the language of the page.
 export const WORDS = JSON.parse(document.getElementById("words").textContent);
 
-/** Return the words for `name` of this kind: "emotion", "tone", "formality", "category", "kind" or "action". */
+/** Return the words for `name` of this kind: "emotion", "tone", "formality", "category", "kind", "action" or "sensitive". */
 export function label(kind, name) {
   return WORDS[kind][name] ?? String(name).replaceAll("_", " ");
 }

@@ -5,6 +5,7 @@ import { changeNotes } from "./changes.js";
 import { commandNotes } from "./commands.js";
 import { button, definitions, el, freeText, icon, iconButton, smallButton } from "./dom.js";
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
+import { label } from "./labels.js";
 import { skeleton, thinking } from "./loading.js";
 import { MarkdownView } from "./markdown.js";
 import { pausedSign } from "./pausing.js";
@@ -207,7 +208,8 @@ export class MessagesView {
     if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
     if (!row.id || row.role === "summary") return [];
     if (this.#editor?.row === row) return [];
-    return [this.#commandNotes(row), this.#changeNotes(row), rememberedNote(row.turn), this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
+    const learned = [this.#commandNotes(row), this.#changeNotes(row), rememberedNote(row.turn), notRememberedNote(row)];
+    return [...learned, this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
   }
 
   #stoppedNote(row) {
@@ -388,6 +390,13 @@ function rememberedNote(turn) {
   if (!texts.length) return null;
   const list = el("ul", {}, texts.map((text) => freeText("li", text)));
   return el("div", { class: "remembered-note" }, icon("memory"), el("span", {}, gettext("Remembered:")), list);
+}
+
+/** What of the message was left out of memory, as its owner excluded it (D4). */
+function notRememberedNote({ notRemembered = [] }) {
+  if (!notRemembered.length) return null;
+  const say = (category) => interpolate(gettext("Not remembered: “%s” is excluded."), [label("sensitive", category)]);
+  return el("p", { class: "not-remembered-note soft" }, icon("memory"), el("span", {}, notRemembered.map(say).join(" ")));
 }
 
 function copyButton(row, { onProblem }) {

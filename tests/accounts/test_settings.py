@@ -25,6 +25,7 @@ DEFAULTS = {f"memory.{name}": value for name, value in {
     "working_max_bytes": 65536, "working_archive": False, "embedding_retention_days": 90, "eviction_threshold": None,
     "confidence_floor": None, "confirm_ends": False, "remember_assistant": True, "remembered_feedback": False,
     "auto_context": True, "timezone": "UTC",
+    "sensitive": dict.fromkeys(("health", "faith", "sex", "money", "minors"), "remember"),
 }.items()}  # fmt: skip
 
 
@@ -84,6 +85,9 @@ def test_a_change_answers_all_effective_values_and_is_the_callers_own(client: AP
         ("memory.recency_half_life_days", 0),
         ("memory.score_weights", {"keyword": 2}),
         ("memory.score_weights", {"luck": 0.5}),
+        ("memory.sensitive", {"health": "never"}),
+        ("memory.sensitive", {"weather": "exclude"}),
+        ("memory.sensitive", "exclude"),
         ("memory.timezone", "Shanghai"),
         ("memory.unknown", 1),
         ("rag_top_n", 5),

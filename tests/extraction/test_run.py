@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Setting, User
+from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.queue import ClaimLost, SessionClaim, add_work
 from apps.conversations.worker import claim_rounds
@@ -564,3 +565,47 @@ def test_until_when_it_holds_is_what_the_message_says(
     answering({"memories": [{"content": content, "about": 1, "until": until}]})
     extract(claim())
     assert AtomicMemory.objects.get().valid_until == expected
+
+
+@pytest.mark.spec("D4")
+def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answering) -> None:
+    session = SessionFactory()
+    choices = {"memory.sensitive": {"health": "exclude", "money": "review"}}
+    update_settings(user=session.user, changes=choices)
+    message = say(session, "I moved to York, I earn 4,000 a month there and I take lithium.", recorded=True)
+    facts = [
+        ("The user moved to York.", []),
+        ("The user earns 4,000 a month.", ["money"]),
+        ("The user takes lithium.", ["health"]),
+    ]
+    entries = [("home", "York", None), ("medication", "lithium", "health")]
+    model = answering(
+        {
+            "memories": [{"content": content, "about": 1, "sensitive": marks} for content, marks in facts],
+            "entries": [
+                {"category": "fact", "key": key, "value": value, "sensitive": marks, "about": 1}
+                for key, value, marks in entries
+            ],
+        }
+    )
+    extract(claim())
+    assert dict(AtomicMemory.objects.values_list("content", "status")) == {
+        "The user moved to York.": "active",
+        "The user earns 4,000 a month.": "pending",
+    }
+    assert dict(LongTermMemory.objects.values_list("key", "status")) == {"home": "active"}
+    message.refresh_from_db()
+    assert message.not_remembered == ["health"]
+    instructions = model.requests[0].messages[0].content
+    assert 'add nothing of the kinds "health", "money" to "profile" and "context"' in " ".join(instructions.split())
+
+
+@pytest.mark.spec("D4")
+def test_marks_cost_nothing_where_everything_is_remembered(answering: Answering) -> None:
+    say(SessionFactory(), "I take lithium.")
+    model = answering({"memories": [{"content": "The user takes lithium.", "about": 1}]})
+    extract(claim())
+    (request,) = model.requests
+    assert request.response_format is not None
+    assert "sensitive" not in f"{request.messages}{request.response_format.schema}"
+    assert AtomicMemory.objects.get().sensitive == []

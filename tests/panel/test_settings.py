@@ -8,11 +8,15 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings, list_setting_values
 from apps.accounts.services.people import update_settings
 from apps.accounts.types import MemorySettings
+from apps.memory.entries import create_memory
+from apps.memory.lifecycle import create_atomic_memory
+from apps.panel.editors import AtomicEditor
 from apps.panel.settings import EMPTY, GROUPS, LABELS, list_controls
 from tests.support.factories import UserFactory
 
@@ -23,6 +27,8 @@ pytestmark = [
         "test_every_setting_is_on_the_page_once_with_words_and_a_range",
         "test_what_is_changed_is_stored_and_nothing_else",
         "test_staff_change_somebodys_and_nobody_else_does",
+        "test_what_is_sensitive_is_chosen_and_leads_to_what_was_learned",
+        "test_a_mark_is_given_and_taken_in_the_editor",
     ),
 ]
 
@@ -163,3 +169,42 @@ def test_staff_change_somebodys_and_nobody_else_does(client: Client, mei: User) 
     client.force_login(make_staff(may_change_global=False))
     save(client, fill(lin, rag_top_n="11"), user=lin.pk)
     assert get_settings(lin).rag_top_n == 11
+
+
+@pytest.mark.spec("D4")
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "2 memories learned earlier are kept"), ("zh-hans", "2 条记忆")]
+)
+def test_what_is_sensitive_is_chosen_and_leads_to_what_was_learned(
+    client: Client, mei: User, language: str, words: str
+) -> None:
+    create_memory(
+        user=mei, category="fact", key="medication", value="lithium", sensitive=["health"], now=timezone.now()
+    )
+    create_atomic_memory(user=mei, content="I take lithium.", sensitive=["health", "money"], now=timezone.now())
+    assert save(client, fill(mei, sensitive__health="exclude", sensitive__faith="review")).status_code == 302
+    assert get_settings(mei).sensitive.model_dump(mode="json") == {
+        "health": "exclude", "faith": "review", "sex": "remember", "money": "remember", "minors": "remember",
+    }  # fmt: skip
+    client.cookies["django_language"] = language
+    page = client.get(reverse("admin:settings")).content.decode()
+    address = reverse("admin:memories_changelist", query={"sensitive": "health"})
+    assert address in page
+    assert words in page
+    assert "sensitive=money" not in page  # what is remembered needs no tidying
+    listed = client.get(address).content.decode()
+    assert "lithium" in listed
+    other = client.get(reverse("admin:memories_changelist", query={"sensitive": "faith"})).content.decode()
+    assert "lithium" not in other
+    refused = save(client, fill(mei, sensitive__health="sometimes"))
+    assert refused.status_code == 400
+    assert get_settings(mei).sensitive.health == "exclude"
+
+
+@pytest.mark.spec("D4")
+def test_a_mark_is_given_and_taken_in_the_editor(client: Client, mei: User) -> None:
+    memory, _new = create_atomic_memory(user=mei, content="I take lithium.", now=timezone.now())
+    typed = {"content": memory.content, "version": "", "sensitive": ["health"]}
+    form = AtomicEditor(typed, initial=AtomicEditor.read(memory))
+    assert form.is_valid()
+    assert form.list_changes() == {"sensitive": ["health"]}

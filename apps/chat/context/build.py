@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from apps.accounts.types import Sensitive
 from apps.chat.context.types import (
     LAYER_NAMES,
     MESSAGE,
@@ -37,6 +38,7 @@ from apps.chat.prompts import (
     PLAIN_APPLICATION,
     PLAIN_INSTRUCTIONS,
     RELAYED_INSTRUCTIONS,
+    SENSITIVE_INSTRUCTIONS,
     TEMPORARY_INSTRUCTIONS,
     TOOL_INSTRUCTIONS,
     TOOL_LINES,
@@ -46,6 +48,7 @@ from apps.conversations.types import RESUMED, Line, Round, SentFile
 from apps.core.llm.types import PromptMessage, render_block, render_turn_block
 from apps.core.text.clean import estimate_tokens
 from apps.core.tracing import span
+from apps.memory.marks import ASK_FOR_MARKS, quote_categories
 
 SYSTEM, PROFILE, WORKING, MEMORIES, SUMMARIES, CONVERSATION, NEW_MESSAGE = range(7)
 
@@ -178,6 +181,7 @@ def _render_stable(given: ContextInput) -> dict[int, str]:
             tools=given.tools,
             temporary=given.temporary,
             paused_by=given.paused_by,
+            guarded=given.guarded,
         ),
         PROFILE: render_profile(given.profile),
         WORKING: render_files(given.files),
@@ -258,6 +262,7 @@ def render_rules(
     tools: Sequence[str] = (),
     temporary: bool = False,
     paused_by: str = "",
+    guarded: Sequence[Sensitive] = (),
 ) -> str:
     """Layer 0 without what `render_moment` has of it; plain without a strategy (E6).
 
@@ -276,7 +281,9 @@ def render_rules(
     if strategy is None:
         return _join((PLAIN_INSTRUCTIONS, application))
     rules = INSTRUCTIONS.format(emotions=", ".join(emotions))
-    return _join((rules, TURN_CONTEXT, about_kind, render_tools(tools), application))
+    marked = guarded and not temporary
+    marks = SENSITIVE_INSTRUCTIONS.format(marks=ASK_FOR_MARKS, guarded=quote_categories(guarded)) if marked else ""
+    return _join((rules, TURN_CONTEXT, marks, about_kind, render_tools(tools), application))
 
 
 def render_moment(*, strategy: ReplyStrategy | None, now: datetime, client: ClientPrompt | None) -> str:

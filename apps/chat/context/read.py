@@ -222,6 +222,7 @@ def read_context(
             actions=list_refused(given.asked) if temporary else actions or {},
             temporary=temporary,
             paused_by=given.paused_by if remembers else "",
+            guarded=settings.sensitive.guarded,
             profile=profile,
             cases=cases,
             session_notes=session_notes,

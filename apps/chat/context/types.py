@@ -9,6 +9,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
+from apps.accounts.types import Sensitive
 from apps.chat.emotions import ReplyStrategy
 from apps.conversations.types import Line, Round, SentFile
 from apps.core.llm.types import PromptMessage
@@ -117,6 +118,7 @@ class ContextInput:
     told the memory to do, by outcome (L9). `temporary`: nothing is kept, and the prompt says so (C7). `paused_by`:
     what pauses remembering, as the prompt says, too (D5). `everything`: `memories` are all there are, as the message
     asks for them. `tools`: names of those that the model may call (T1).
+    `guarded`: the sensitive categories that are not simply remembered (D4).
     `instructions`: those of the space that the session is in (P1). They and what `client` brings are never trimmed and
     take nothing of the budget. `budget` is in tokens; `context_limit` in messages (C3).
     """
@@ -140,6 +142,7 @@ class ContextInput:
     temporary: bool = False
     paused_by: str = ""
     tools: Sequence[str] = ()
+    guarded: Sequence[Sensitive] = ()
     session_notes: Sequence[SessionNote] = ()
     summary: Line | None = None
     rounds: Sequence[Round] = ()

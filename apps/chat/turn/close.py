@@ -15,6 +15,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
+from apps.accounts.types import Handling
 from apps.chat.context.types import LONG_TERM, MESSAGE
 from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
@@ -124,7 +125,9 @@ def close_turn(
     )
     result = {
         **told,
-        "user_message": user_message_to_wire(turn, status=MessageStatus.COMPLETE, emotion=steering),
+        "user_message": user_message_to_wire(
+            turn, status=MessageStatus.COMPLETE, emotion=steering, not_remembered=_read_not_remembered(turn)
+        ),
         "assistant_message": message_to_wire(message),
         "memory_updates": shown,
         "commands": commands_to_wire(commands, user=turn.user),
@@ -135,7 +138,17 @@ def close_turn(
     return result
 
 
-def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = None) -> dict[str, Any] | None:
+def _read_not_remembered(turn: OpenTurn) -> list[str] | None:
+    """Why something of the message was not remembered; asked only where it may be so (D4)."""
+    if turn.round is None or not turn.given.settings.sensitive.select(Handling.EXCLUDE):
+        return None
+    noted: list[str] | None = Message.objects.values_list("not_remembered", flat=True).get(id=turn.round.message_id)
+    return noted
+
+
+def user_message_to_wire(
+    turn: OpenTurn, *, status: str, emotion: str | None = None, not_remembered: list[str] | None = None
+) -> dict[str, Any] | None:
     """Return the turn's message of the user on the wire, without reading it again; None for a form (H1)."""
     if turn.round is None:
         return None
@@ -150,6 +163,7 @@ def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = N
             emotion=emotion,
             status=status,
             paused_by=turn.round.paused_by,
+            not_remembered=not_remembered,
             lease_until=datetime.max.replace(tzinfo=UTC),
         )
     )
@@ -268,6 +282,7 @@ def _store_entries(
             said=said,
             others=others,
             auto_accept_confidence=turn.given.settings.auto_accept_confidence,
+            sensitive=turn.given.settings.sensitive,
             zone=turn.given.settings.zone,
             now=now,
         )

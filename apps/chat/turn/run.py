@@ -343,7 +343,8 @@ class TurnRun:
                 await asyncio.sleep(0)  # as below
             send(plain.close())
             return None
-        request = replace(request, response_format=get_turn_format(tuple(turn.given.table)))
+        marks = bool(turn.context.given.guarded)
+        request = replace(request, response_format=get_turn_format(tuple(turn.given.table), marks=marks))
         calling = as_tool_calling(model) if turn.context.given.tools else None
         if calling is not None:
             decoded = await ToolRounds(model=calling, runner=runner, send=send).ask(request)

@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.spaces import SpaceFilter, find_place, refuse_bound
+from apps.accounts.types import Sensitive
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.fields import KnownFieldsSerializer, read_body, refuse_forbidden
@@ -96,7 +97,7 @@ class TimeFilter(django_filters.Filter):
 
 
 class MemoryFilter(django_filters.FilterSet):
-    """Narrow a list of memories of either kind by `status` (active by default), `muted` and `search`."""
+    """Narrow a list of memories of either kind by `status` (active by default), `muted`, `sensitive` and `search`."""
 
     search_text: ClassVar[Any]  # from rows and words, those rows whose text has the words
 
@@ -104,8 +105,16 @@ class MemoryFilter(django_filters.FilterSet):
         lookup_expr="in", label=f"Comma-separated: {', '.join(f'`{status}`' for status in Status.values)}; or `all`."
     )
     muted = django_filters.BooleanFilter(label="Only muted memories, or only others.")
+    sensitive = django_filters.ChoiceFilter(
+        choices=[(one.value, one.value) for one in Sensitive],
+        method="filter_sensitive",
+        label="Only memories marked with this sensitive category.",
+    )
     space = SpaceFilter()
     search = django_filters.CharFilter(method="filter_search", label="Only memories that contain these words.")
+
+    def filter_sensitive(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return queryset.filter(sensitive__contains=[value])
 
     def filter_search(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         refuse_forbidden(value)

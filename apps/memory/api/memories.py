@@ -58,6 +58,7 @@ from apps.memory.serializers import (
     VALID_UNTIL_HELP,
     AtomicMemorySerializer,
     LongTermMemorySerializer,
+    MarksField,
 )
 from apps.memory.validation import (
     MAX_CONTENT_CHARACTERS,
@@ -115,6 +116,7 @@ class LongTermMemoryChangeRequest(KnownFieldsSerializer):
     confidence = ConfidenceField(required=False, min_value=0, max_value=1)
     source = serializers.ChoiceField(choices=Source.choices, required=False)  # type: ignore[assignment]
     valid_until = StrictDateTimeField(required=False, allow_null=True, help_text=VALID_UNTIL_HELP)
+    sensitive = MarksField(required=False)
     muted = StrictBooleanField(required=False, help_text=MUTED_HELP)
 
 
@@ -226,10 +228,10 @@ class LongTermMemoryView(MemoryView):
     def put(self, request: Request, memory_id: str) -> Response:
         """Replace a long-term memory.
 
-        `valid_until` is removed where it is left out. Fields that cannot be changed are ignored, so what GET answered
-        can be edited and sent back.
+        `valid_until` and `sensitive` are removed where they are left out. Fields that cannot be changed are ignored, so
+        what GET answered can be edited and sent back.
         """
-        return self.change(memory_id, LongTermMemoryReplaceRequest, emptied={"valid_until": None})
+        return self.change(memory_id, LongTermMemoryReplaceRequest, emptied={"valid_until": None, "sensitive": []})
 
     @operation(
         "update_memory",
@@ -356,6 +358,7 @@ class AtomicMemoryChangeRequest(KnownFieldsSerializer):
     event_start = StrictDateTimeField(required=False, allow_null=True, help_text=EVENT_HELP)
     event_end = StrictDateTimeField(required=False, allow_null=True)
     valid_until = StrictDateTimeField(required=False, allow_null=True, help_text=VALID_UNTIL_HELP)
+    sensitive = MarksField(required=False)
     muted = StrictBooleanField(required=False, help_text=MUTED_HELP)
 
 
@@ -428,10 +431,11 @@ class AtomicMemoryView(MemoryView):
     def put(self, request: Request, atomic_id: str) -> Response:
         """Replace an atomic memory.
 
-        Tags, times of the event and `valid_until` are removed where they are left out. Fields that cannot be changed
-        are ignored, so what GET answered can be edited and sent back.
+        Tags, times of the event, `valid_until` and `sensitive` are removed where they are left out. Fields that cannot
+        be changed are ignored, so what GET answered can be edited and sent back.
         """
         emptied: dict[str, Any] = {"tags": [], "event_start": None, "event_end": None, "valid_until": None}
+        emptied["sensitive"] = []
         return self.change(atomic_id, AtomicMemoryReplaceRequest, emptied=emptied)
 
     @atomic_operation(

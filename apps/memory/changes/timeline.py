@@ -299,6 +299,8 @@ def is_wanted(kind: MemoryKind, state: Snapshot, wanted: Mapping[str, Any]) -> b
                 passes = datetime.fromisoformat(state[kind.said_at]) <= value
             case "tags":
                 passes = {tag.strip() for tag in value.split(",") if tag.strip()} <= set(state["tags"])
+            case "sensitive":
+                passes = value in state.get("sensitive", [])
             case _:
                 passes = name not in kind.tracked or state.get(name, False) == value
         if not passes:

@@ -27,6 +27,7 @@ from apps.memory.judge.types import (
 )
 from apps.memory.keyed import Action, Decision, Mode, apply_mode
 from apps.memory.kinds import ATOMIC, join_contents
+from apps.memory.marks import sort_marks
 from apps.memory.models import AtomicMemory, AtomicSource, Change, LongTermMemory, Source, Status
 from apps.memory.types import KindName
 from apps.memory.validation import (
@@ -89,10 +90,14 @@ class AtomicRecorder:
         """Keep as history what was true when it was said, and has ended since."""
         self._insert(statement, status=Status.SUPERSEDED, superseded_by=superseded_by)
 
-    def end(self, targets: Sequence[Target]) -> None:
-        """End memories without anything in their place."""
-        for row in self._find(targets):
-            self._end(row, by=None)
+    def end(self, targets: Sequence[Target], *, left: str | None = None, said_at: datetime | None = None) -> None:
+        """End memories without anything in their place but what is `left` of them; none that was said after that."""
+        rows = self._find(targets)
+        self._end_all([row for row in rows if said_at is None or row.timestamp <= said_at], by=None, left=left)
+
+    def is_known(self, statement: JudgedStatement) -> bool:
+        """Whether an active memory says this already."""
+        return _name(statement.content, _get_source(statement)) in self._same
 
     def hold(self, judged: JudgedStatement | JudgedOperation, reason: Reason, *, targets: Sequence[Target]) -> None:
         """Let a statement or an operation wait for review, with what it would do."""
@@ -104,7 +109,7 @@ class AtomicRecorder:
             is_memory = judged.operation is not Operation.END
             proposal = PendingVerdict(reason, relation, targets, is_memory=is_memory)
             content = judged.text or cut_at_sentence(judged.source.text.strip(), self._max_length)
-            statement = JudgedStatement(content=content, source=judged.source)
+            statement = JudgedStatement(content=content, source=judged.source, sensitive=judged.sensitive)
         self._insert(statement, status=Status.PENDING, proposal=proposal)
 
     def accept(self, pending: AtomicMemory, proposal: PendingVerdict) -> None:
@@ -113,7 +118,9 @@ class AtomicRecorder:
         same = self._same.get(_name(pending.content, pending.source))
         if proposal.relation is Relation.REFINES and rows and proposal.merged:
             source = Said(pending.message_id, pending.session_id, pending.timestamp, "")
-            restated = JudgedStatement(content=pending.content, source=source, tags=pending.tags)
+            restated = JudgedStatement(
+                content=pending.content, source=source, tags=pending.tags, sensitive=pending.sensitive
+            )
             self._merge(rows[0], restated, content=proposal.merged)
             self._end_pending(pending, by=rows[0])
             return
@@ -173,6 +180,7 @@ class AtomicRecorder:
             session_id=row.session_id,
             message_id=row.message_id,
             tags=list(row.tags),
+            sensitive=list(row.sensitive),
             timestamp=row.timestamp,
             source=row.source,
             left_of=row,
@@ -191,6 +199,7 @@ class AtomicRecorder:
         action = Change.Action.EDIT if respelled else Change.Action.REFRESH
         with self._writer.change(ATOMIC, row, action):
             row.tags = _join_tags(row, statement.tags)
+            row.sensitive = sort_marks([*row.sensitive, *statement.sensitive])
             if statement.source.said_at >= row.timestamp:
                 _extend(row, statement)
             if respelled:
@@ -201,6 +210,7 @@ class AtomicRecorder:
         with self._writer.change(ATOMIC, row, Change.Action.MERGE):
             ATOMIC.assign(row, {"content": content})
             row.tags = _join_tags(row, statement.tags)
+            row.sensitive = sort_marks([*row.sensitive, *statement.sensitive])
             if statement.event_start and find_event_problem(statement.event_start, statement.event_end) is None:
                 row.event_start, row.event_end = statement.event_start, statement.event_end
             if statement.source.said_at >= row.timestamp:
@@ -227,6 +237,7 @@ class AtomicRecorder:
             session_id=statement.source.session_id,
             message_id=statement.source.message_id,
             tags=_clean_tags(statement.tags),
+            sensitive=sort_marks(statement.sensitive),
             timestamp=statement.source.said_at,
             source=_get_source(statement),
             event_start=statement.event_start if is_event else None,

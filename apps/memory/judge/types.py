@@ -103,6 +103,7 @@ class JudgedStatement:
 
     `confirmed`: a second look did not deny that it ends its targets. `number`: by which later statements of the same
     answer name it; `revises`: those that this one takes back or corrects. `by_assistant`: the assistant said it (A6).
+    `sensitive`: the categories that the judge marked it with (D4).
     """
 
     content: str
@@ -117,6 +118,7 @@ class JudgedStatement:
     number: int = 0
     revises: tuple[int, ...] = ()
     by_assistant: bool = False
+    sensitive: Sequence[str] = ()
 
     @property
     def text(self) -> str:
@@ -150,6 +152,7 @@ class JudgedOperation:
     confidence: float = 1.0
     grounded: bool = True
     confirmed: bool = True
+    sensitive: Sequence[str] = ()
 
     @property
     def ends(self) -> bool:
@@ -170,6 +173,7 @@ class Reason(StrEnum):
     ELSEWHERE = "elsewhere"
     DERIVED = "derived"
     UNCERTAIN = "uncertain"
+    SENSITIVE = "sensitive"
 
 
 Judged = JudgedStatement | JudgedOperation

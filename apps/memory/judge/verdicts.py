@@ -16,6 +16,8 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.spaces import held_by
+from apps.accounts.types import REMEMBER_ALL, Handling, SensitiveHandling
+from apps.conversations.sessions import note_not_remembered
 from apps.core.text.clean import clean_text
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
@@ -45,11 +47,15 @@ MAX_ENDS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A statement or an operation with all that was read and decided of it, once."""
+    """A statement or an operation with all that was read and decided of it, once.
+
+    `excluded`: nothing of what it says is stored, as its owner chose (D4).
+    """
 
     judged: Judged
     targets: Sequence[KnownMemory]
     hold: Reason | None
+    excluded: bool
 
 
 def record_verdicts(
@@ -60,13 +66,16 @@ def record_verdicts(
     known: Sequence[KnownMemory],
     max_length: int,
     auto_accept_confidence: float,
+    sensitive: SensitiveHandling = REMEMBER_ALL,
     now: datetime,
 ) -> list[AtomicMemory]:
     """Carry out verdicts on the memories that the judge was shown; returns the atomic rows made or changed.
 
     Statements go in the order in which they were said. A target that was not shown is void. Left out: what was deleted
     after it was said (L6), what was rejected or waits, and what this very message has left already. `max_length`: of a
-    content in characters. Every statement and every operation is one change, undone as one, across both kinds.
+    content in characters. `sensitive`: how its owner wants what the judge marked to be handled (D4); what is excluded
+    is noted on its message and only ends what it contradicts. Every statement and every operation is one change, undone
+    as one, across both kinds.
     """
     own = {memory.number for memory in known if not memory.by_assistant}
     numbers = {memory.number for memory in known}
@@ -84,7 +93,7 @@ def record_verdicts(
         lock_memories(user)
         stated = _drop_decided(user, stated)
         asked = _drop_waiting(user, asked)
-        cases = _decide([*stated, *asked], known, threshold=auto_accept_confidence)
+        cases = _decide([*stated, *asked], known, threshold=auto_accept_confidence, sensitive=sensitive)
         ended = list_ended_values(user, {statement.source.message_id for statement in stated})
         writer = Writer(user, now=now)
         recorder = AtomicRecorder(
@@ -97,7 +106,10 @@ def record_verdicts(
         for case in sorted(cases, key=lambda case: case.judged.source.said_at):
             said = case.judged.source
             writer.begin(uuid4(), message_id=said.message_id)
-            if case.hold is not None:
+            is_known = _is_known(case.judged, recorder)
+            if case.excluded and not is_known:
+                _leave_out(user, recorder, case, sensitive, operation=writer.operation, now=now)
+            elif case.hold is not None and not (case.hold is Reason.SENSITIVE and is_known):
                 recorder.hold(case.judged, case.hold, targets=case.targets)
             elif isinstance(case.judged, JudgedOperation):
                 _operate(user, recorder, case, case.judged, operation=writer.operation, now=now)
@@ -194,7 +206,9 @@ def _drop_waiting(user: User, operations: Sequence[JudgedOperation]) -> list[Jud
     return [operation for operation in operations if operation.source.message_id not in left]
 
 
-def _decide(judged: Sequence[Judged], known: Sequence[KnownMemory], *, threshold: float) -> list[_Case]:
+def _decide(
+    judged: Sequence[Judged], known: Sequence[KnownMemory], *, threshold: float, sensitive: SensitiveHandling
+) -> list[_Case]:
     """Return every case with its targets, and why it has to wait, if it has."""
     by_number = {memory.number: memory for memory in known}
     ends: Counter[UUID | None] = Counter()
@@ -205,11 +219,15 @@ def _decide(judged: Sequence[Judged], known: Sequence[KnownMemory], *, threshold
     for one in judged:
         shown = [by_number[number] for number in one.targets]
         many = ends[one.source.message_id] > MAX_ENDS
-        cases.append(_Case(one, shown, _find_hold(one, shown, threshold=threshold, many=many)))
+        handling = sensitive.decide(one.sensitive if one.text else ())
+        hold = _find_hold(one, shown, threshold=threshold, many=many, handling=handling)
+        cases.append(_Case(one, shown, hold, excluded=handling is Handling.EXCLUDE))
     return cases
 
 
-def _find_hold(judged: Judged, shown: Sequence[KnownMemory], *, threshold: float, many: bool) -> Reason | None:
+def _find_hold(
+    judged: Judged, shown: Sequence[KnownMemory], *, threshold: float, many: bool, handling: Handling
+) -> Reason | None:
     """Return why a verdict has to wait, None where it may be carried out. `many`: its message ends more than a few."""
     if isinstance(judged, JudgedStatement) and judged.verdict.relation is Relation.SAME:
         return None  # nothing of it is written
@@ -219,6 +237,8 @@ def _find_hold(judged: Judged, shown: Sequence[KnownMemory], *, threshold: float
         return Reason.UNGROUNDED
     if judged.confidence < threshold:
         return Reason.UNSURE
+    if handling is Handling.REVIEW:
+        return Reason.SENSITIVE
     if isinstance(judged, JudgedOperation) and any(memory.elsewhere for memory in shown):
         return Reason.ELSEWHERE
     if not (judged.ends and shown):
@@ -230,6 +250,32 @@ def _find_hold(judged: Judged, shown: Sequence[KnownMemory], *, threshold: float
     if not judged.confirmed:
         return Reason.UNCONFIRMED
     return Reason.MANY_ENDS if many else None
+
+
+def _is_known(judged: Judged, recorder: AtomicRecorder) -> bool:
+    """Whether a statement says nothing that is not remembered: its owner had it remembered, or before they excluded it.
+
+    An operation is never known: its text is what a memory says from now on.
+    """
+    if isinstance(judged, JudgedOperation):
+        return False
+    return judged.verdict.relation is Relation.SAME or recorder.is_known(judged)
+
+
+def _leave_out(
+    user: User, recorder: AtomicRecorder, case: _Case, sensitive: SensitiveHandling, *, operation: UUID, now: datetime
+) -> None:
+    """Store nothing of what a case says, and note why on its message; what is no longer true ends all the same."""
+    judged, said = case.judged, case.judged.source
+    if said.message_id is not None:
+        categories = set(judged.sensitive).intersection(sensitive.select(Handling.EXCLUDE))
+        note_not_remembered(user=user, message_id=said.message_id, categories=categories)
+    if not judged.ends or case.hold is not None:
+        return
+    left = judged.verdict.left if isinstance(judged, JudgedStatement) else None
+    verdict = Verdict(Relation.CONTRADICTS, judged.targets, judged.confidence, left=left)
+    recorder.end(case.targets, left=left, said_at=said.said_at)
+    carry_out_long_term(user=user, targets=case.targets, verdict=verdict, said=said, operation=operation, now=now)
 
 
 def _state(
@@ -258,7 +304,7 @@ def _operate(
         assert asked.text is not None
         relation = Relation.REFINES if asked.operation is Operation.ADD else Relation.CONTRADICTS
         verdict = Verdict(relation, asked.targets, asked.confidence)
-        statement = JudgedStatement(content=asked.text, source=asked.source, verdict=verdict)
+        statement = JudgedStatement(content=asked.text, source=asked.source, verdict=verdict, sensitive=asked.sensitive)
         recorder.record(statement, targets=atomic)
     named = keep_long_term(case.targets)
     if named and asked.operation is not Operation.ADD:

@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.accounts.models import in_space
 from apps.conversations.models import Message, Session
@@ -54,7 +55,8 @@ SEARCH_FIELDS = ("search_vector", "words")
 class Memory(models.Model):
     """What memories of both kinds have in common. `apps.memory.kinds` declares the fields of each.
 
-    `valid_until`: when it ceases to hold, if that is known (D3). `embedding_refusals`: when embedding models, such as
+    `valid_until`: when it ceases to hold, if that is known (D3). `sensitive`: the categories that it is marked with
+    (D4). `embedding_refusals`: when embedding models, such as
     "model_1", refused the text as it is.
     """
 
@@ -74,6 +76,13 @@ class Memory(models.Model):
     )
     valid_until = models.DateTimeField(
         _("valid until"), null=True, blank=True, help_text=_("Kept and shown after that, but no longer recalled.")
+    )
+    sensitive = ArrayField(
+        models.CharField(max_length=10),
+        verbose_name=pgettext_lazy("memory", "sensitive"),
+        default=list,
+        db_default=[],
+        blank=True,
     )
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
     embedding_refusals = models.JSONField(null=True, editable=False)
@@ -163,6 +172,7 @@ class LongTermMemory(Memory):
             ),
             models.Index(fields=["user", "status", "category", "source"], name="long_term_memory_kinds"),
             models.Index(fields=["user"], condition=models.Q(muted=True), name="long_term_memory_muted"),
+            models.Index(fields=["user"], condition=~models.Q(sensitive=[]), name="long_term_memory_sensitive"),
             # Without a list of what is to be entered later: it is everybody's, and each search reads all of it.
             GinIndex(fields=["search_vector"], name="long_term_memory_search", fastupdate=False),
         ]
@@ -245,6 +255,7 @@ class AtomicMemory(Memory):
                 fields=["user", "-create_time"], condition=models.Q(status="pending"), name="atomic_memory_pending"
             ),
             models.Index(fields=["user"], condition=models.Q(muted=True), name="atomic_memory_muted"),
+            models.Index(fields=["user"], condition=~models.Q(sensitive=[]), name="atomic_memory_sensitive"),
             # As with long-term memories.
             GinIndex(fields=["terms"], name="atomic_memory_terms", fastupdate=False),
         ]

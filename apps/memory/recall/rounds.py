@@ -127,6 +127,9 @@ _FIND_BY_INDEX = _WRITTEN.format(arms=",".join([_QUERY, _WORDED, _NEAR_BY_INDEX]
 
 _HAS_INDEX = f"SELECT EXISTS (SELECT FROM conversation_embeddings WHERE {_MINE} AND in_index)"  # noqa: S608
 
+# What is sensitive is recalled in no form before its owner said yes (D4).
+_WAITS = "memory.status = 'pending' AND memory.sensitive <> '{}'"
+
 # What is told here was said for good: not edited away, not forgotten, not temporary, not while remembering was paused,
 # and every memory that it taught still holds and may be recalled.
 _READ = f"""
@@ -141,29 +144,30 @@ WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role
   AND NOT EXISTS (
       SELECT FROM atomic_memory AS memory
       WHERE memory.message_id IN (message.id, reply.id)
-        AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
+        AND (memory.muted OR memory.status IN ('superseded', 'rejected') OR {_WAITS})
   )
   AND NOT EXISTS (
       SELECT FROM long_term_memory AS memory
-      WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
+      WHERE memory.message_id = message.id
+        AND (memory.muted OR memory.status IN ('superseded', 'rejected') OR {_WAITS})
   )
 """  # noqa: S608 - our own names
 
 
 # Of what a model looks for itself, too, nothing is told that was forgotten, was said while remembering was paused, or
 # from which a muted memory came.
-_WITHHELD = """
+_WITHHELD = f"""
 SELECT message.id
 FROM conversation AS message
 LEFT JOIN conversation AS asked ON asked.id = message.reply_to_id
 WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND (
     NOT message.recallable OR NOT coalesce(asked.recallable, TRUE) OR message.paused_by <> ''
-    OR EXISTS (SELECT FROM atomic_memory AS memory WHERE memory.muted
+    OR EXISTS (SELECT FROM atomic_memory AS memory WHERE (memory.muted OR {_WAITS})
                AND memory.message_id IN (message.id, message.reply_to_id))
-    OR EXISTS (SELECT FROM long_term_memory AS memory WHERE memory.muted
+    OR EXISTS (SELECT FROM long_term_memory AS memory WHERE (memory.muted OR {_WAITS})
                AND memory.message_id IN (message.id, message.reply_to_id))
 )
-"""
+"""  # noqa: S608 - our own names
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,9 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Space, User
 from apps.accounts.spaces import NONE, get_colour, list_spaces
+from apps.accounts.types import Sensitive
 from apps.core.errors import JiyiError
+from apps.core.words import word
 from apps.memory.changes.records import collect_operations
 from apps.memory.deletion import delete_all_memories, delete_memories, list_copies
 from apps.memory.judge.review import accept_memory, reject_memory
@@ -257,6 +259,12 @@ def list_groups(query: ListQuery, counts: list[dict[str, Any]], spaces: Sequence
     ]
     groups.append({"title": _("Added"), "name": "days", "choices": ages})
     groups.append({"title": _("Recall"), "name": "muted", "choices": withheld})
+    marks = [
+        _make_chip(word("sensitive", one), one.value, query.encode(sensitive="" if on else one.value), on=on)
+        for one in Sensitive
+        for on in [query.sensitive == one]
+    ]
+    groups.append({"title": _("Sensitive"), "name": "sensitive", "choices": marks})
     if spaces:
         places = [(NONE, _("everywhere"), NONE)]
         places += [(str(space.pk), space.name, f"space space--{get_colour(space)}") for space in spaces]
@@ -283,6 +291,7 @@ def list_active(query: ListQuery, owner: User | None, spaces: Sequence[Space]) -
     found |= {name: str(labels[name].get(getattr(query, name), "")) for name in ("category", "source", "days")}
     found["muted"] = _("muted") if query.muted == "yes" else _("not muted")
     found["over"] = _("over") if query.over == "yes" else _("not over")
+    found["sensitive"] = word("sensitive", query.sensitive)
     if query.status not in (Status.ACTIVE, ALL):
         found["status"] = str(labels["status"][query.status])
     names = {NONE: _("everywhere"), **{str(space.pk): space.name for space in spaces}}

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 
 from apps.accounts.spaces import NONE
+from apps.accounts.types import Sensitive
 from apps.core.text.clean import clean_text
 from apps.memory.models import AtomicSource, Category, Source, Status
 from apps.panel.memories.kinds import BOTH, KINDS, MemoryKind, list_choices, list_sorts
@@ -43,6 +44,7 @@ class ListQuery:
     """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` and ``over``
     "yes" or "no".
 
+    ``sensitive``: a category that they are marked with (D4).
     ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
     ID of the person, for staff. ``kind``: a name of `KINDS`. ``space``: the ID of one, or `NONE` for none.
     """
@@ -55,6 +57,7 @@ class ListQuery:
     tag: str = ""
     muted: str = ""
     over: str = ""
+    sensitive: str = ""
     days: str = ""
     space: str = ""
     user: str = ""
@@ -68,7 +71,7 @@ class ListQuery:
     @property
     def counts_everything(self) -> bool:
         """Whether the counts by choice are the counts of this list: nothing else narrows it."""
-        return not (self.q or self.tag or self.muted or self.over or self.days or self.space)
+        return not (self.q or self.tag or self.muted or self.over or self.sensitive or self.days or self.space)
 
     def encode(self, **changes: Any) -> str:
         """Return the address of this list with changes, from its first page on, as a query string: "?…", or ""."""
@@ -96,6 +99,8 @@ def read_query(parameters: Mapping[str, str], *, staff: bool) -> ListQuery:
     for name in ("muted", "over"):
         if given[name] in ("yes", "no"):
             found[name] = given[name]
+    if given["sensitive"] in tuple(Sensitive):
+        found["sensitive"] = given["sensitive"]
     if given["days"] in AGES:
         found["days"] = given["days"]
     if given["space"] == NONE or read_id(given["space"]):
@@ -139,6 +144,8 @@ def narrow(
     if query.over:
         is_over = Q(valid_until__lte=now)
         chosen = chosen.filter(is_over if query.over == "yes" else ~is_over)
+    if query.sensitive:
+        chosen = chosen.filter(sensitive__contains=[query.sensitive])
     if query.tag:
         chosen = chosen.filter(tags__contains=[query.tag])
     if query.q:

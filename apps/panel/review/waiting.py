@@ -178,6 +178,8 @@ class LongTermWaits(MemoryWaits):
                 reasons.append(text % numbers)
             if reads_as_instruction(key=row.key, value=row.value):
                 reasons.append(_instruction())
+            if row.sensitive:
+                reasons.append(_sensitive(row))
             if not reasons and row.id in aside:
                 reasons.append(_set_aside())
             yield Item(
@@ -226,6 +228,7 @@ class AtomicWaits(MemoryWaits):
                 Reason.ELSEWHERE: _elsewhere(row),
                 Reason.DERIVED: _("It was derived from several memories, so it needs your approval."),
                 Reason.UNCERTAIN: _("The model proposes this, but it is not plain from the memories themselves."),
+                Reason.SENSITIVE: _sensitive(row),
                 Reason.UNCONFIRMED: _("Asked a second time, the model did not confirm that the memory ends."),
             }
             yield Item(
@@ -392,6 +395,11 @@ def _set_aside() -> str:
 def _elsewhere(row: AtomicMemory) -> str:
     text = _("It was said in the space %(space)s and would end something that is known everywhere.")
     return text % {"space": row.space.name} if row.space else _("It would end something that is known everywhere.")
+
+
+def _sensitive(row: Any) -> str:
+    named = ", ".join(word("sensitive", mark) for mark in row.sensitive)
+    return _("It is marked as sensitive (%(categories)s), which you review first.") % {"categories": named}
 
 
 def _instruction() -> str:

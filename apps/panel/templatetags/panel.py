@@ -127,6 +127,14 @@ def until_chip(memory: Any) -> SafeString | str:
 
 
 @register.simple_tag
+def sensitive_chips(memory: Any) -> SafeString:
+    """The sensitive categories that a memory is marked with (D4)."""
+    chips = [(word("sensitive", mark),) for mark in memory.sensitive]
+    title = _("Marked as sensitive")
+    return format_html_join(" ", f'<span class="chip chip--amber" title="{title}">{{}}</span>', chips)
+
+
+@register.simple_tag
 def emotion_chip(name: str, category: str = "") -> SafeString:
     emotion = find_emotion(name, category)
     return chip(emotion.title, emotion.tone)

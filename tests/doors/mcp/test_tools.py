@@ -31,6 +31,7 @@ pytestmark = [
         "test_memories_of_both_kinds_are_changed",
         "test_what_a_tool_refuses_is_told_in_a_sentence_and_changes_nothing",
         "test_an_error_of_ours_is_no_stack_trace",
+        "test_what_a_model_marks_is_handled_as_its_person_chose",
     ),
 ]
 
@@ -158,7 +159,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (
         "update_memory",
         {"id": "<atomic>"},
-        "Name at least one of content, key, category, tags and valid_until to change.",
+        "Name at least one of content, key, category, tags, valid_until and sensitive to change.",
     ),
     ("update_memory", {"id": "<atomic>", "key": "k"}, "key: An atomic memory has none."),
     ("update_memory", {"id": "<stated>", "tags": ["t"]}, "tags: A long-term memory has none."),
@@ -385,3 +386,22 @@ def test_none_is_a_value_and_an_unknown_argument_with_a_value_is_refused(agent: 
     assert agent.call("update_memory", id=memory["id"], content="None", key="None")["value"] == "None"
     assert "There is no such argument" in agent.fail("add_memory", content=PETREL, colour="red")
     assert "Name at least one of" in agent.fail("update_memory", id=memory["id"], content="null", tags="null")
+
+
+@pytest.mark.spec("D4")
+def test_what_a_model_marks_is_handled_as_its_person_chose(agent: McpCaller, mei: User) -> None:
+    update_settings(user=mei, changes={"memory.sensitive": {"health": "exclude", "money": "review"}})
+    for key in ({}, {"key": "told"}):
+        refused = agent.fail("add_memory", content="Mei takes lithium.", sensitive=["health", "money"], **key)
+        assert refused == "Not remembered: the person has excluded health."
+        waiting = agent.call("add_memory", content="Mei earns 4,000 a month.", sensitive=["money"], **key)
+        assert (waiting["action"], waiting["memory"]["status"]) == ("pending", "pending")
+        assert waiting["memory"]["sensitive"] == ["money"]
+        again = agent.fail("add_memory", content="Mei earns 4,000 a month.", sensitive=["money"], **key)
+        assert again.startswith("Not remembered: the same waits for review")
+        kept = agent.call("add_memory", content="Mei goes to Mass.", sensitive=["faith"], **key)
+        assert (kept["action"], kept["memory"]["sensitive"]) == ("created", ["faith"])
+        memory_id = kept["memory"]["id"]
+        assert "excluded" in agent.fail("update_memory", id=memory_id, content="Mei is ill.", sensitive=["health"])
+        assert "reviews" in agent.fail("update_memory", id=memory_id, content="Mei is rich.", sensitive=["money"])
+    assert "Input should be" in agent.fail("add_memory", content="It rains.", sensitive=["weather"])

@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.spec("A1")]
 ATOMIC = "/memory/atomic"
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 FIELDS = ["id", "session_id", "message_id", "space", "content", "source", "tags", "timestamp", "event_start",
-          "event_end", "status", "superseded_by", "muted", "valid_until", "create_time", "updated_at"]  # fmt: skip
+          "event_end", "status", "superseded_by", "muted", "valid_until", "sensitive", "create_time",
+          "updated_at"]  # fmt: skip
 
 
 def create(user: User, content: str, **fields: Any) -> AtomicMemory:

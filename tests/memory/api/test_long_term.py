@@ -33,8 +33,8 @@ pytestmark = pytest.mark.long_except(
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MEMORIES, ATOMIC = "/memory/long-term", "/memory/atomic"
 FIELDS = ["id", "session_id", "message_id", "space", "category", "key", "value", "confidence", "source", "status",
-          "mode", "superseded_by", "muted", "valid_until", "created_at", "updated_at", "last_accessed",
-          "access_count"]  # fmt: skip
+          "mode", "superseded_by", "muted", "valid_until", "sensitive", "created_at", "updated_at",
+          "last_accessed", "access_count"]  # fmt: skip
 
 
 def remember(user: User, key: str, value: Any, *, now: datetime = NOW, **fields: Any) -> LongTermMemory:
@@ -81,6 +81,7 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
         "superseded_by": None,
         "muted": False,
         "valid_until": None,
+        "sensitive": [],
         "access_count": 0,
     }
     assert memory["created_at"] == memory["updated_at"] == memory["last_accessed"]

@@ -72,7 +72,7 @@ def test_a_free_id_and_all_fields_are_kept(user: User) -> None:
     row = memory(
         id=str(uuid4()), session_id=None, message_id=None, space=None, confidence=0.35, source="inferred",
         status="active", mode="replace", superseded_by=None, muted=False,
-        valid_until="2030-01-02T03:04:05Z", created_at="2020-01-02T03:04:05.678901Z",
+        valid_until="2030-01-02T03:04:05Z", sensitive=["health"], created_at="2020-01-02T03:04:05.678901Z",
         updated_at="2021-01-02T03:04:05+08:00", last_accessed="2022-01-02T03:04:05Z", access_count=17,
     )  # fmt: skip
     done = bring(user, row)

@@ -17,6 +17,7 @@ T = TypeVar("T")
 Category = Literal["preference", "fact", "pattern"]
 Source = Literal["user_stated", "inferred", "system"]
 AtomicSource = Literal["user_stated", "assistant"]
+Sensitive = Literal["health", "faith", "sex", "money", "minors"]
 MemoryStatus = Literal["active", "pending", "rejected", "superseded", "evicted"]
 Mode = Literal["replace", "add", "remove"]
 MemoryKind = Literal["long_term", "atomic"]
@@ -117,6 +118,7 @@ class Message:
     summarized_by: str | None
     paused_by: PausedBy | None
     stopped: bool
+    not_remembered: list[Sensitive]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,6 +433,7 @@ class LongTermMemory:
     superseded_by: str | None
     muted: bool
     valid_until: datetime | None
+    sensitive: list[Sensitive]
     created_at: datetime
     updated_at: datetime
     last_accessed: datetime
@@ -470,6 +473,7 @@ class AtomicMemory:
     superseded_by: str | None
     muted: bool
     valid_until: datetime | None
+    sensitive: list[Sensitive]
     create_time: datetime
     updated_at: datetime
 

@@ -43,6 +43,7 @@ from jiyi.types import (
     Page,
     ScoredAtomic,
     ScoredMemory,
+    Sensitive,
     SharedContext,
     Source,
     Space,
@@ -69,6 +70,7 @@ class LongTermMemories(Resource[Transport]):
         confidence: float | None = None,
         source: Source | None = None,
         valid_until: Time | None = None,
+        sensitive: Sequence[Sensitive] | None = None,
         session_id: str | None = None,
         space: str | None = None,
     ) -> Request[LongTermMemory]:
@@ -80,6 +82,7 @@ class LongTermMemories(Resource[Transport]):
             "confidence": unless_none(confidence),
             "source": unless_none(source),
             "valid_until": unless_none(valid_until),
+            "sensitive": unless_none(sensitive),
             "session_id": unless_none(session_id),
             "space": unless_none(space),
         }
@@ -93,6 +96,7 @@ class LongTermMemories(Resource[Transport]):
         source: Source | None = None,
         status: Statuses | None = None,
         muted: bool | None = None,
+        sensitive: Sensitive | None = None,
         space: str | None = None,
         search: str | None = None,
         as_of: Time | date | None = None,
@@ -110,6 +114,7 @@ class LongTermMemories(Resource[Transport]):
             "source": source,
             "status": status,
             "muted": muted,
+            "sensitive": sensitive,
             "space": space,
             "search": search,
             "as_of": as_of,
@@ -148,10 +153,11 @@ class LongTermMemories(Resource[Transport]):
         confidence: float | None = None,
         source: Source | None = None,
         valid_until: Time | Unset | None = UNSET,
+        sensitive: Sequence[Sensitive] | None = None,
         muted: bool | None = None,
     ) -> Request[LongTermMemory]:
         """Write a memory as a whole. Raises `Conflict` if another active memory has the key."""
-        body = _memory(category, key, value, confidence, source, valid_until, muted)
+        body = _memory(category, key, value, confidence, source, valid_until, sensitive, muted)
         return put("/memory/long-term/{memory_id}", Into(LongTermMemory), body=body, memory_id=memory_id)
 
     @call
@@ -165,10 +171,13 @@ class LongTermMemories(Resource[Transport]):
         confidence: float | None = None,
         source: Source | None = None,
         valid_until: Time | Unset | None = UNSET,
+        sensitive: Sequence[Sensitive] | None = None,
         muted: bool | None = None,
     ) -> Request[LongTermMemory]:
         """Change fields of a memory. Raises `Conflict` if another active memory has the key."""
-        body = _memory(unless_none(category), unless_none(key), value, confidence, source, valid_until, muted)
+        body = _memory(
+            unless_none(category), unless_none(key), value, confidence, source, valid_until, sensitive, muted
+        )
         return patch("/memory/long-term/{memory_id}", Into(LongTermMemory), body=body, memory_id=memory_id)
 
     @call
@@ -228,6 +237,7 @@ class AtomicMemories(Resource[Transport]):
         event_start: Time | None = None,
         event_end: Time | None = None,
         valid_until: Time | None = None,
+        sensitive: Sequence[Sensitive] | None = None,
         session_id: str | None = None,
         space: str | None = None,
     ) -> Request[AtomicMemory]:
@@ -238,6 +248,7 @@ class AtomicMemories(Resource[Transport]):
         body = {
             **_statement(content, tags, timestamp, unless_none(event_start), unless_none(event_end)),
             "valid_until": unless_none(valid_until),
+            "sensitive": unless_none(sensitive),
             "session_id": unless_none(session_id),
             "space": unless_none(space),
         }
@@ -249,6 +260,7 @@ class AtomicMemories(Resource[Transport]):
         *,
         status: Statuses | None = None,
         muted: bool | None = None,
+        sensitive: Sensitive | None = None,
         space: str | None = None,
         search: str | None = None,
         as_of: Time | date | None = None,
@@ -269,6 +281,7 @@ class AtomicMemories(Resource[Transport]):
         query = {
             "status": status,
             "muted": muted,
+            "sensitive": sensitive,
             "space": space,
             "search": search,
             "as_of": as_of,
@@ -315,11 +328,13 @@ class AtomicMemories(Resource[Transport]):
         event_start: Time | Unset | None = UNSET,
         event_end: Time | Unset | None = UNSET,
         valid_until: Time | Unset | None = UNSET,
+        sensitive: Sequence[Sensitive] | None = None,
         muted: bool | None = None,
     ) -> Request[AtomicMemory]:
         """Write a memory as a whole."""
         statement = _statement(content, tags, timestamp, event_start, event_end)
-        body = {**statement, "valid_until": valid_until, "muted": unless_none(muted)}
+        body = {**statement, "valid_until": valid_until, "sensitive": unless_none(sensitive)}
+        body["muted"] = unless_none(muted)
         return put("/memory/atomic/{atomic_id}", Into(AtomicMemory), body=body, atomic_id=atomic_id)
 
     @call
@@ -333,11 +348,13 @@ class AtomicMemories(Resource[Transport]):
         event_start: Time | Unset | None = UNSET,
         event_end: Time | Unset | None = UNSET,
         valid_until: Time | Unset | None = UNSET,
+        sensitive: Sequence[Sensitive] | None = None,
         muted: bool | None = None,
     ) -> Request[AtomicMemory]:
         """Change fields of a memory."""
         statement = _statement(unless_none(content), tags, timestamp, event_start, event_end)
-        body = {**statement, "valid_until": valid_until, "muted": unless_none(muted)}
+        body = {**statement, "valid_until": valid_until, "sensitive": unless_none(sensitive)}
+        body["muted"] = unless_none(muted)
         return patch("/memory/atomic/{atomic_id}", Into(AtomicMemory), body=body, atomic_id=atomic_id)
 
     @call
@@ -562,6 +579,7 @@ def _memory(
     confidence: float | None,
     source: Source | None,
     valid_until: Time | Unset | None,
+    sensitive: Sequence[Sensitive] | None,
     muted: bool | None,
 ) -> dict[str, Any]:
     return {
@@ -571,6 +589,7 @@ def _memory(
         "confidence": unless_none(confidence),
         "source": unless_none(source),
         "valid_until": valid_until,
+        "sensitive": unless_none(sensitive),
         "muted": unless_none(muted),
     }
 
