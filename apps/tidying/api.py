@@ -106,7 +106,7 @@ class TidyingsView(generics.ListAPIView[Tidying]):
         return self.list(request)
 
     @operation(
-        "start_tidying",
+        "create_tidying",
         scope=Scope.WRITE,
         answers={202: Answer(TidyingSerializer)},
         problems=[Problem(Conflict, "No model is connected")],

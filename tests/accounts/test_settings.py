@@ -23,6 +23,7 @@ DEFAULTS = {f"memory.{name}": value for name, value in {
     "recency_half_life_days": 7, "context_limit": 20, "token_budget": 6000, "summary_threshold": 20,
     "auto_accept_confidence": 0.7, "emotion_confidence": 0.5, "similarity_threshold": 0.7, "working_ttl_minutes": 30,
     "working_max_bytes": 65536, "working_archive": False, "embedding_retention_days": 90, "eviction_threshold": None,
+    "tidy_after_hours": None, "tidying_tokens": 30_000,
     "confidence_floor": None, "confirm_ends": False, "remember_assistant": True, "remembered_feedback": False,
     "auto_context": True, "timezone": "UTC",
     "sensitive": dict.fromkeys(("health", "faith", "sex", "money", "minors"), "remember"),

@@ -26,7 +26,7 @@ class Answer:
 
 SESSION = {
     "id": "1", "title": "", "created_at": "2026-11-24T12:00:00Z", "last_active_at": "2026-11-24T12:00:00+08:00",
-    "pinned": False, "archived": False, "temporary": False, "space": None,
+    "pinned": False, "archived": False, "temporary": False, "space": None, "paused": False, "paused_by": None,
 }  # fmt: skip
 
 

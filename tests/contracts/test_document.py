@@ -26,7 +26,7 @@ VERBS = {
     "preview", "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo",
     "update",
 }  # fmt: skip
-WITHOUT_BODY = {"accept", "forget", "reject", "stop", "undo"}
+WITHOUT_BODY = {"accept", "forget", "reject", "stop", "tidyings", "undo"}
 
 
 def split_events(stream: str) -> list[dict[str, str]]:

@@ -413,7 +413,7 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
         "The file is damaged": _upload("/memory/imports", b"PK\x03\x04"),
     },
     "delete_import": {"It is being undone": _after_undoing_the_import("DELETE", "/memory/imports/{past_import}")},
-    "start_tidying": {"No model is connected": _post("/memory/tidyings")},
+    "create_tidying": {"No model is connected": _post("/memory/tidyings")},
     "undo_tidying": {"There is nothing to undo": _repeat(_post("/memory/tidyings/{tidying}/undo"))},
     "undo_import": {
         "It has not ended, was undone already, or restored an export of everything": _after_undoing_the_import(

@@ -42,6 +42,7 @@ def test_changes_are_listed_newest_first(client: APIClient, user: User) -> None:
         "message_id": None,
         "before": None,
         "after": created["after"],
+        "reason": "",
         "undone_by": None,
         "can_be_undone": True,
         "created_at": "2026-11-20T08:30:00Z",

@@ -13,7 +13,15 @@ from jiyi._transport import AsyncTransport, Options, SyncTransport
 from jiyi.configuration import check_header, find_login
 from jiyi.resources.conversations import Conversations, Messages, Sessions
 from jiyi.resources.imports import Imports
-from jiyi.resources.memories import AtomicMemories, Changes, LongTermMemories, SharedContexts, Spaces, WorkingMemories
+from jiyi.resources.memories import (
+    AtomicMemories,
+    Changes,
+    LongTermMemories,
+    SharedContexts,
+    Spaces,
+    Tidyings,
+    WorkingMemories,
+)
 from jiyi.resources.person import Account, Profiles, Settings, Summaries
 
 
@@ -31,6 +39,7 @@ class _Client(Generic[Transport]):
         self.spaces = Spaces(transport)
         self.contexts = SharedContexts(transport)
         self.changes = Changes(transport)
+        self.tidyings = Tidyings(transport)
         self.imports = Imports(transport)
         self.profile = Profiles(transport)
         self.summaries = Summaries(transport)

@@ -54,7 +54,7 @@ ImportFormat = Literal[
 ImportState = Literal["queued", "reading", "running", "done", "cancelled", "failed", "undoing", "undone"]
 ImportItemKind = Literal["conversation", "memory", "other"]
 ImportItemState = Literal["waiting", "imported", "skipped", "failed"]
-Origin = Literal["turn", "extraction", "api", "panel", "command", "life_cycle"]
+Origin = Literal["turn", "extraction", "api", "panel", "command", "life_cycle", "tidying"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -641,9 +641,41 @@ class Change:
     message_id: str | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+    reason: str
     undone_by: str | None
     can_be_undone: bool
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tidying:
+    """A run that tidied up memories (D2). `shown`: how many the model saw. `error`: why it failed, as a code."""
+
+    id: str
+    state: Literal["waiting", "done", "failed"]
+    by_hand: bool
+    shown: int
+    operations: list[str]
+    proposals: list[str]
+    error: str
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldTidying(Tidying):
+    """A run with its changes, newest first: before, after, and the reason of each."""
+
+    changes: list[Change]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneTidying:
+    """What undoing a run did. `kept`: operations that stay, as something has changed since."""
+
+    operation: str | None
+    undone: int
+    kept: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -651,7 +683,7 @@ class CostSum:
     """What calls of models came to on a day, for a job. `cost`: by today's prices, in the currency of `Costs`."""
 
     day: str
-    job: Literal["reply", "tool_round", "extraction", "summary", "embedding"]
+    job: Literal["reply", "tool_round", "extraction", "summary", "embedding", "tidying"]
     calls: int
     estimated_calls: int
     tokens_in: int

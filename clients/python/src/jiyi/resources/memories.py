@@ -48,6 +48,9 @@ from jiyi.types import (
     Source,
     Space,
     SpaceKind,
+    Tidying,
+    ToldTidying,
+    UndoneTidying,
     WorkingMemory,
 )
 
@@ -489,6 +492,32 @@ class Changes(Resource[Transport]):
     def undo(self, operation: str) -> Request[builtins.list[Change]]:
         """Undo all changes of an operation; returns the changes that this made. Raises `Conflict` if impossible."""
         return post("/memory/changes/{operation}/undo", ListOf(Change), operation=operation)
+
+
+class Tidyings(Resource[Transport]):
+    """Runs that tidy up memories: duplicates, what is no longer true or over, patterns (D1, D2)."""
+
+    @call
+    def list(self, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Tidying]]:
+        """Return a page of the runs, newest first."""
+        return get("/memory/tidyings", PageOf(Tidying), query={"limit": limit, "offset": offset})
+
+    iterate = all_pages(list)
+
+    @call
+    def create(self) -> Request[Tidying]:
+        """Tidy up now; returns the run that waits. Raises `Conflict` where no model is connected."""
+        return post("/memory/tidyings", Into(Tidying))
+
+    @call
+    def get(self, run_id: str) -> Request[ToldTidying]:
+        """Return a run with what it changed."""
+        return get("/memory/tidyings/{run_id}", Into(ToldTidying), run_id=run_id)
+
+    @call
+    def undo(self, run_id: str) -> Request[UndoneTidying]:
+        """Undo all that a run did and that stands. Raises `Conflict` where nothing is left to undo."""
+        return post("/memory/tidyings/{run_id}/undo", Into(UndoneTidying), run_id=run_id)
 
 
 class Spaces(Resource[Transport]):
