@@ -133,6 +133,12 @@ class MemorySettings(BaseModel):
     auto_context: StrictBool = Field(
         True, description=_("Automatically turns the background of a case into a shared context.")
     )
+    mask_secrets: StrictBool = Field(
+        True, description=_("Masks passwords, keys and card numbers of earlier messages in what models get.")
+    )
+    mask_secrets_in_exports: StrictBool = Field(
+        False, description=_("Masks passwords, keys and card numbers in exported conversations.")
+    )
     timezone: str = Field("UTC", description=_("IANA time zone used for dates."))
 
     @field_validator("timezone")

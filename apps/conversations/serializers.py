@@ -14,6 +14,8 @@ from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import NotFound
 from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField, StrictUUIDField
 from apps.core.operations import Problem
+from apps.core.text.secret_forms import SecretKind
+from apps.core.text.secrets import list_secret_kinds
 
 NO_SESSION = Problem(NotFound, "There is no session with this ID")
 
@@ -104,11 +106,13 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
         "status": "complete",
         "summarized_by": None,
         "stopped": False,
+        "secrets": [],
     }
 
     session_id = serializers.UUIDField(read_only=True)
     role = serializers.ChoiceField(choices=Role.choices, read_only=True)
     status = serializers.SerializerMethodField()
+    secrets = serializers.SerializerMethodField()
     summarized_by = serializers.UUIDField(
         source="summarized_by_id", read_only=True, allow_null=True, help_text="ID of the summary that covers it."
     )
@@ -126,6 +130,7 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "status",
             "summarized_by",
             "stopped",
+            "secrets",
         )
         read_only_fields = fields
         extra_kwargs = {
@@ -139,6 +144,15 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
     )
     def get_status(self, message: Message) -> str:
         return get_shown_status(message, now=timezone.now())
+
+    @extend_schema_field(
+        serializers.ListField(
+            child=serializers.ChoiceField(choices=[kind.value for kind in SecretKind]),
+            help_text="Kinds of secrets in a user's message: they stay in it, and are never remembered.",
+        )
+    )
+    def get_secrets(self, message: Message) -> list[str]:
+        return [kind.value for kind in list_secret_kinds(message.content)] if message.role == Role.USER else []
 
 
 class AttachmentSerializer(serializers.ModelSerializer[Attachment]):

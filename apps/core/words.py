@@ -105,6 +105,20 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
         "forgotten": _("Forgotten"),
         "not_found": _("No matching memory"),
         "undone": _("Undone"),
+        "secret": _("Not stored: holds a secret"),
+    },
+    # What a message holds that is never remembered (D4).
+    "secret": {
+        "api_key": _("Not remembered: looks like an API key."),
+        "token": _("Not remembered: looks like an access token."),
+        "password": _("Not remembered: looks like a password."),
+        "pin": _("Not remembered: looks like a PIN."),
+        "code": _("Not remembered: looks like a one-time code."),
+        "private_key": _("Not remembered: looks like a private key."),
+        "recovery_phrase": _("Not remembered: looks like a recovery phrase."),
+        "card": _("Not remembered: looks like a card number."),
+        "bank_account": _("Not remembered: looks like a bank account number."),
+        "identity": _("Not remembered: looks like an identity number."),
     },
     "tool": {
         "search_memories": _("Search memories"),

@@ -51,7 +51,7 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         gettext_lazy("Keeping and forgetting"),
         (
             "working_ttl_minutes", "working_max_bytes", "working_archive", "embedding_retention_days",
-            "eviction_threshold", "confidence_floor",
+            "eviction_threshold", "confidence_floor", "mask_secrets", "mask_secrets_in_exports",
         ),
     ),
 )  # fmt: skip
@@ -86,6 +86,8 @@ LABELS = {
     "confirm_ends": gettext_lazy("Confirm before a memory ends"),
     "remembered_feedback": gettext_lazy("Mention what was remembered"),
     "auto_context": gettext_lazy("Create shared contexts"),
+    "mask_secrets": gettext_lazy("Mask secrets for models"),
+    "mask_secrets_in_exports": gettext_lazy("Mask secrets in exports"),
     "timezone": gettext_lazy("Time zone"),
 }
 

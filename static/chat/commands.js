@@ -12,8 +12,9 @@ const TITLES = {
   forgotten: gettext("Forgotten:"),
   not_found: gettext("No matching memory found:"),
   undone: gettext("Undone:"),
+  secret: gettext("Not remembered, as it holds a secret:"),
 };
-const ICONS = { not_found: "alert", forgotten: "trash", undone: "retry", waiting: "alert" };
+const ICONS = { not_found: "alert", secret: "alert", forgotten: "trash", undone: "retry", waiting: "alert" };
 
 /**
  * Return the confirmations of a turn, or null where it has none.

@@ -1,10 +1,11 @@
 // One conversation as data: its messages, and what is on its way. It knows the API and no elements.
 //
 // A row is one message as the page holds it:
-//   {id, role, content, status, createTime, favourite, stopped, edited, error, key, files, form, turn, figures, changes}
+//   {id, role, content, status, createTime, favourite, stopped, secrets, edited, error, key, files, form, turn, figures, changes}
 // role: "user" | "assistant" | "summary" | "form" (a submitted form: it has no message of its own on the server).
 // status: "complete" | "pending" (the server is at work) | "failed" (stored, without a reply; can be retried) |
 //   "sending" | "streaming" (of a reply) | "unsent" (never reached the server, or was refused).
+// secrets: kinds of what a message holds that is never remembered.
 // stopped: the reply ends where the person stopped it. edited: the message took the place of an earlier one.
 // turn: of a reply, as the API gives it, once it was asked for; figures: how much it recalled and remembered, until then.
 // files: what was attached to it, [{id, name, characters}]. changes: what its turn put in the place of something else, [{key, before, after, operation, undone}].
@@ -564,6 +565,7 @@ function assignMessage(row, message) {
     createTime: new Date(message.create_time),
     favourite: message.is_collected,
     stopped: message.stopped,
+    secrets: message.secrets,
   });
 }
 

@@ -5,6 +5,7 @@ import { changeNotes } from "./changes.js";
 import { commandNotes } from "./commands.js";
 import { button, definitions, el, freeText, icon, iconButton, smallButton } from "./dom.js";
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
+import { label } from "./labels.js";
 import { skeleton, thinking } from "./loading.js";
 import { MarkdownView } from "./markdown.js";
 import { readAloudButton, stopReading } from "./reading_aloud.js";
@@ -206,7 +207,7 @@ export class MessagesView {
     if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
     if (!row.id || row.role === "summary") return [];
     if (this.#editor?.row === row) return [];
-    return [this.#commandNotes(row), this.#changeNotes(row), rememberedNote(row.turn), this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
+    return [secretNote(row), this.#commandNotes(row), this.#changeNotes(row), rememberedNote(row.turn), this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
   }
 
   #stoppedNote(row) {
@@ -381,6 +382,12 @@ function describeMemory({ turn, figures }) {
 }
 
 /** What the reply says it remembered, where its owner asked to be told (SPEC, L8). */
+/** Say that what a message holds is not remembered, where it looks like a secret; null where it does not. */
+function secretNote({ secrets }) {
+  if (!secrets?.length) return null;
+  return el("p", { class: "secret-note" }, icon("alert"), el("span", {}, secrets.map((kind) => label("secret", kind)).join(" ")));
+}
+
 function rememberedNote(turn) {
   const texts = turn?.metadata?.remembered ?? [];
   if (!texts.length) return null;

@@ -24,6 +24,7 @@ DEFAULTS = {f"memory.{name}": value for name, value in {
     "auto_accept_confidence": 0.7, "emotion_confidence": 0.5, "similarity_threshold": 0.7, "working_ttl_minutes": 30,
     "working_max_bytes": 65536, "working_archive": False, "embedding_retention_days": 90, "eviction_threshold": None,
     "confidence_floor": None, "confirm_ends": False, "remember_assistant": True, "remembered_feedback": False,
+    "mask_secrets": True, "mask_secrets_in_exports": False,
     "auto_context": True, "timezone": "UTC",
 }.items()}  # fmt: skip
 

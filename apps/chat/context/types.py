@@ -117,7 +117,8 @@ class ContextInput:
     told the memory to do, by outcome (L9). `temporary`: nothing is kept, and the prompt says so (C7). `everything`:
     `memories` are all there are, as the message asks for them. `tools`: names of those that the model may call (T1).
     `instructions`: those of the space that the session is in (P1). They and what `client` brings are never trimmed and
-    take nothing of the budget. `budget` is in tokens; `context_limit` in messages (C3).
+    take nothing of the budget. `masked`: secrets are masked in all but the new message, a form in its place, files and
+    what `client` brings (D4). `budget` is in tokens; `context_limit` in messages (C3).
     """
 
     message: str
@@ -143,6 +144,7 @@ class ContextInput:
     rounds: Sequence[Round] = ()
     instructions: str = ""
     client: ClientPrompt | None = None
+    masked: bool = False
 
     @property
     def application(self) -> str:

@@ -30,6 +30,9 @@ _MASKS = {
     SecretKind.BANK_ACCOUNT: ("[bank account number]", "[银行账号]"),
     SecretKind.IDENTITY: ("[identity number]", "[证件号码]"),
 }
+_ARTICLES = {
+    kind: f"{'an' if english[1] in 'aAio' else 'a'} {english[1:-1]}" for kind, (english, _chinese) in _MASKS.items()
+}
 _MASKED = {mask: kind for kind, masks in _MASKS.items() for mask in masks}
 _MASK = re.compile("|".join(map(re.escape, _MASKED)))
 
@@ -94,10 +97,21 @@ def _find_named(name: str, text: str) -> SecretKind | None:
     return next((secret.kind for secret in find_secrets(named) if secret.end > begun), None)
 
 
+def describe_problem(kind: SecretKind) -> str:
+    """Return why a text cannot be stored, for whoever sent it."""
+    return f"Must not contain a secret: this looks like {_ARTICLES[kind]}."
+
+
 def find_mask(text: str) -> SecretKind | None:
     """Return the kind of the first secret that was masked in a text: a statement about it says nothing without it."""
     found = _MASK.search(text)
     return _MASKED[found[0]] if found else None
+
+
+@cache_texts(2_000)
+def list_secret_kinds(text: str) -> tuple[SecretKind, ...]:
+    """Return the kinds of the secrets in a text, each once."""
+    return tuple(dict.fromkeys(secret.kind for secret in find_secrets(text)))
 
 
 @cache_texts(2_000)

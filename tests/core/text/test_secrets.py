@@ -86,7 +86,8 @@ def test_a_text_in_full_width_is_masked_where_it_stands() -> None:
 HOSTILE = (
     "a", "4", " ", "4 ", "4111 ", "AB12 ", "eyJ-", "eyJaaaaaaaaaa.", "password ", "password is ", "password for a ",
     "://a:", "api_key=", 'password="', "seed phrase ", "word ", "密码", "密码是 ", "-----BEGIN PRIVATE KEY-----",
-    "mysql ", "passport a1 ", "4\u200b", " is my a b", "account 1", "x-", "pin for ", "card number 1 ", "a1-", "token is ",
+    "mysql ", "passport a1 ", "4\u200b", " is my a b", "account 1", "x-", "pin for ", "card number 1 ", "a1-",
+    "token is ",
 )  # fmt: skip
 
 

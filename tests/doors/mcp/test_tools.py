@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token, update_settings
+from apps.conversations.models import Message
 from apps.conversations.sessions import create_session
 from apps.doors.mcp.server import TOOLS
 from apps.memory.entries import create_memory
@@ -31,6 +32,7 @@ pytestmark = [
         "test_memories_of_both_kinds_are_changed",
         "test_what_a_tool_refuses_is_told_in_a_sentence_and_changes_nothing",
         "test_an_error_of_ours_is_no_stack_trace",
+        "test_a_secret_is_refused_and_masked_in_what_was_said",
     ),
 ]
 
@@ -385,3 +387,14 @@ def test_none_is_a_value_and_an_unknown_argument_with_a_value_is_refused(agent: 
     assert agent.call("update_memory", id=memory["id"], content="None", key="None")["value"] == "None"
     assert "There is no such argument" in agent.fail("add_memory", content=PETREL, colour="red")
     assert "Name at least one of" in agent.fail("update_memory", id=memory["id"], content="null", tags="null")
+
+
+@pytest.mark.spec("D4")
+def test_a_secret_is_refused_and_masked_in_what_was_said(agent: McpCaller, mei: User) -> None:
+    assert "this looks like a password" in agent.fail("add_memory", content="My password is hunter2")
+    assert not AtomicMemory.objects.filter(user=mei).exists()
+    session = create_session(user=mei)
+    said = {"role": "user", "content": "My password is hunter2", "position": 1, "create_time": timezone.now()}
+    Message.objects.create(user=mei, session=session, **said)
+    (found,) = agent.call("read_conversation", session_id=str(session.id))["results"]
+    assert found["text"] == "My password is [password]"

@@ -112,6 +112,7 @@ class Message:
     status: MessageStatus
     summarized_by: str | None
     stopped: bool
+    secrets: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -503,11 +504,12 @@ class ImportedRowError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """The numbers of created, changed and unchanged memories of an import."""
+    """The numbers of created, changed and unchanged memories of an import; `refused`: rows that hold a secret."""
 
     created: int
     updated: int
     skipped: int
+    refused: list[ImportedRowError]
     errors: list[ImportedRowError]
 
 
