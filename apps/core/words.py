@@ -293,7 +293,7 @@ def find_emotion(name: str, category: str = "") -> Emotion:
 
 def list_words() -> dict[str, Any]:
     """Return what the chat page's scripts need, in the language of the page, as JSON takes it."""
-    kinds = ("emotion", "tone", "formality", "category", "kind", "action")
+    kinds = ("emotion", "tone", "formality", "category", "kind", "action", "secret")
     return {
         **{kind: {name: str(text) for name, text in WORDS[kind].items()} for kind in kinds},
         "layers": [str(layer) for layer in LAYERS],

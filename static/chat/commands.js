@@ -5,6 +5,7 @@ import { gettext, interpolate, ngettext } from "./i18n.js";
 
 const SHOWN = 5; // texts of one command
 
+// What is a secret is told below its message.
 const TITLES = {
   stored: gettext("Stored:"),
   known: gettext("Already remembered:"),
@@ -12,9 +13,8 @@ const TITLES = {
   forgotten: gettext("Forgotten:"),
   not_found: gettext("No matching memory found:"),
   undone: gettext("Undone:"),
-  secret: gettext("Not remembered, as it holds a secret:"),
 };
-const ICONS = { not_found: "alert", secret: "alert", forgotten: "trash", undone: "retry", waiting: "alert" };
+const ICONS = { not_found: "alert", forgotten: "trash", undone: "retry", waiting: "alert" };
 
 /**
  * Return the confirmations of a turn, or null where it has none.

@@ -24,7 +24,10 @@ Role = Literal["user", "assistant", "summary"]
 MessageStatus = Literal["pending", "complete", "failed", "replaced"]
 MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
 CommandKind = Literal["remember", "forget"]
-CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"]
+CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone", "secret"]
+SecretKind = Literal[
+    "api_key", "token", "password", "pin", "code", "private_key", "recovery_phrase", "card", "bank_account", "identity"
+]
 ToolOutcome = Literal["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
 CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"]
 ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "context", "entry"]
@@ -112,7 +115,7 @@ class Message:
     status: MessageStatus
     summarized_by: str | None
     stopped: bool
-    secrets: list[str]
+    secrets: list[SecretKind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
