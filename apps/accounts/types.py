@@ -195,6 +195,12 @@ class MemorySettings(BaseModel):
         REMEMBER_ALL,
         description=_("What happens to what the assistant learns about these: remembered, reviewed or left out."),
     )
+    mask_secrets: StrictBool = Field(
+        True, description=_("Masks passwords, keys and card numbers of earlier messages in what models get.")
+    )
+    mask_secrets_in_exports: StrictBool = Field(
+        False, description=_("Masks passwords, keys and card numbers in exported conversations.")
+    )
     timezone: str = Field("UTC", description=_("IANA time zone used for dates."))
 
     @field_validator("timezone")

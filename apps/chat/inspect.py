@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from apps.accounts.models import User
 from apps.accounts.types import SensitiveHandling
-from apps.chat.context.build import CONVERSATION, MEMORIES, PROFILE, SUMMARIES, WORKING, assemble
+from apps.chat.context.build import CONVERSATION, MEMORIES, PROFILE, SUMMARIES, WORKING, assemble, mask_context
 from apps.chat.context.read import describe_round, describe_until, list_refused, read_forms
 from apps.chat.context.types import (
     ATOMIC,
@@ -401,7 +401,9 @@ def rebuild_prompt(turn: Turn) -> RebuiltPrompt:
         client=_rebuild_client(sources["client"], lines),
         summary=next((line for line in lines if line.role == "summary"), None),
         rounds=[(line,) for line in lines if line.role != "summary"],
+        masked=sources.get("masked", False),  # no turn was, before there was this
     )
+    given = mask_context(given)
     sent = sources["answer"] != COMPOSED
     context = assemble(given) if sent else Context(layers=(), messages=(), given=given)
     pieces = _list_pieces(record, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -18,6 +18,7 @@ from apps.conversations.sessions import find_offset, get_session, get_told_title
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import cut_to_tokens, estimate_tokens
+from apps.core.text.secrets import mask_secrets
 from apps.core.text.sentences import cut_client_blocks
 from apps.core.times import TimeRange
 from apps.memory.recall.both import search_memories as find_memories
@@ -142,16 +143,17 @@ def search_conversations(caller: Caller, arguments: SearchConversationsArguments
     found = find_conversations(
         user=caller.user, query=arguments.query, limit=CONVERSATIONS, within=within, excerpt=EXCERPT_CHARS
     )
+    mask = _get_mask(caller.user)
     hidden = find_withheld(caller.user, [hit.id for one in found for hit in one.messages]) | {caller.message_id}
     titles = {one.session.id: get_told_title(one.session) for one in found}
     results = [
         FoundConversationResult(
             session_id=one.session.id,
-            title=titles[one.session.id],
+            title=mask(titles[one.session.id]),
             last_active_at=one.session.last_active_at,
             messages=[
                 SaidResult.model_validate(
-                    {"id": hit.id, "role": hit.role, "time": hit.create_time, "text": hit.excerpt}
+                    {"id": hit.id, "role": hit.role, "time": hit.create_time, "text": mask(hit.excerpt)}
                 )
                 for hit in one.messages
                 if hit.id not in hidden
@@ -199,13 +201,14 @@ def read_conversation(caller: Caller, arguments: ReadConversationArguments) -> C
     first = max(centre - AROUND, 0)
     rows = list(said[first : centre + AROUND + 1])
     hidden = find_withheld(caller.user, [row.id for row in rows])
-    texts = ["" if row.id in hidden else _read(row, tokens=OTHER_TOKENS) for row in rows]
+    mask = _get_mask(caller.user)
+    texts = ["" if row.id in hidden else _read(row, tokens=OTHER_TOKENS, mask=mask) for row in rows]
     if texts and texts[centre - first]:
-        texts[centre - first] = _read(rows[centre - first], tokens=OWN_TOKENS)
+        texts[centre - first] = _read(rows[centre - first], tokens=OWN_TOKENS, mask=mask)
     shown = _choose(texts, centre=centre - first)
     return ConversationResult(
         session_id=session.id,
-        title=get_told_title(session),
+        title=mask(get_told_title(session)),
         results=[
             SaidResult.model_validate({"id": row.id, "role": row.role, "time": row.create_time, "text": text})
             for row, text in zip(rows[shown.start : shown.stop], texts[shown.start : shown.stop], strict=True)
@@ -216,8 +219,13 @@ def read_conversation(caller: Caller, arguments: ReadConversationArguments) -> C
     )
 
 
-def _read(message: Message, *, tokens: int) -> str:
-    text = cut_client_blocks(message.content) if message.role == Role.USER else message.content
+def _get_mask(user: User) -> Callable[[str], str]:
+    """Return what masks secrets in what a model gets, if the person wants that (D4)."""
+    return mask_secrets if get_settings(user).mask_secrets else str
+
+
+def _read(message: Message, *, tokens: int, mask: Callable[[str], str]) -> str:
+    text = mask(cut_client_blocks(message.content) if message.role == Role.USER else message.content)
     return text if estimate_tokens(text) <= tokens else cut_to_tokens(text, tokens) + "…"
 
 

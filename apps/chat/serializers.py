@@ -244,13 +244,13 @@ class MemoryCommandSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=["remember", "forget"])
     status = serializers.ChoiceField(
-        choices=["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone", "paused"],
+        choices=["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone", "paused", "secret"],
         help_text="`waiting`: for review. `left_out`: the same was deleted after this message. `undone`: by its owner. "
-        "`paused`: not stored, as remembering is paused.",
+        "`paused`: not stored, as remembering is paused. `secret`: it holds one, and is not stored.",
     )
     texts = serializers.ListField(
         child=serializers.CharField(),
-        help_text="What was stored or forgotten; for `not_found` and `paused`, the message's words.",
+        help_text="What was stored or forgotten; for `not_found`, `paused` and `secret`, the message's words, masked.",
     )
     operation = serializers.UUIDField(allow_null=True, help_text="For `/memory/changes/{operation}/undo`.")
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Atomic memories that hold it.")

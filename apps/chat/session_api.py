@@ -303,12 +303,14 @@ class SessionExportView(APIView):
         """Export a session.
 
         As an attachment. Markdown has what was said, with roles and times; JSON also has summaries, favourites
-        and what was replaced, and can be imported again. Texts are unaltered in both.
+        and what was replaced, and can be imported again. Texts are unaltered in both, unless
+        `memory.mask_secrets_in_exports` is on.
         """
         user = get_user(request)
         session = get_session(user, read_uuid(session_id))
         form = ExportFormat(_read_choice(request, "format", among=list(ExportFormat), default="markdown"))
-        return answer_export(session, form, zone=get_settings(user).zone)
+        settings = get_settings(user)
+        return answer_export(session, form, zone=settings.zone, masked=settings.mask_secrets_in_exports)
 
 
 class ContextView(APIView):

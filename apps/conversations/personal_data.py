@@ -24,9 +24,9 @@ def _embed_messages(user: User, keys: Collection[Any], now: datetime) -> None:
 
 
 register_tables(
-    PersonalTable(Session),
-    PersonalTable(Message, finish=_embed_messages),
-    PersonalTable(Attachment),
+    PersonalTable(Session, said=("title",)),
+    PersonalTable(Message, said=("content",), finish=_embed_messages),
+    PersonalTable(Attachment, said=("text",)),
     PersonalTable(Work, prepare=_prepare_work, identity=("kind", "message_id")),
     PersonalTable(Recording, identity=("session_id", "idempotency_key")),
 )

@@ -18,6 +18,8 @@ from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import NotFound
 from apps.core.fields import KnownFieldsSerializer, StrictBooleanField, StrictCharField, StrictUUIDField
 from apps.core.operations import Problem
+from apps.core.text.secret_forms import SecretKind
+from apps.core.text.secrets import list_secret_kinds
 
 PAUSED_BY = serializers.ChoiceField(
     choices=Pause.choices,
@@ -152,12 +154,14 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
         "paused_by": None,
         "stopped": False,
         "not_remembered": [],
+        "secrets": [],
     }
 
     session_id = serializers.UUIDField(read_only=True)
     role = serializers.ChoiceField(choices=Role.choices, read_only=True)
     status = serializers.SerializerMethodField()
     paused_by = serializers.SerializerMethodField()
+    secrets = serializers.SerializerMethodField()
     summarized_by = serializers.UUIDField(
         source="summarized_by_id", read_only=True, allow_null=True, help_text="ID of the summary that covers it."
     )
@@ -179,6 +183,7 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "paused_by",
             "stopped",
             "not_remembered",
+            "secrets",
         )
         read_only_fields = fields
         extra_kwargs = {
@@ -205,6 +210,15 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
     @extend_schema_field(PAUSED_BY)
     def get_paused_by(self, message: Message) -> str | None:
         return message.paused_by or None
+
+    @extend_schema_field(
+        serializers.ListField(
+            child=serializers.ChoiceField(choices=[kind.value for kind in SecretKind]),
+            help_text="Kinds of secrets in a user's message: they stay in it, and are never remembered.",
+        )
+    )
+    def get_secrets(self, message: Message) -> list[str]:
+        return [kind.value for kind in list_secret_kinds(message.content)] if message.role == Role.USER else []
 
 
 class AttachmentSerializer(serializers.ModelSerializer[Attachment]):

@@ -23,6 +23,7 @@ from apps.conversations.models import Message, MessageStatus, Role, Session, Wor
 from apps.conversations.queue import add_work
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import Conflict, NotFound
+from apps.core.text.secrets import mask_secrets
 from apps.core.text.segment import pieces
 from apps.core.text.sentences import cut_client_blocks
 
@@ -138,7 +139,8 @@ def make_title(content: str) -> str:
 
     "" where clients put everything into it that it holds.
     """
-    line = " ".join(cut_client_blocks(content)[:_READ_FOR_TITLE].split())
+    # A title is shown in lists and given to models: a secret is for its message alone (D4).
+    line = " ".join(mask_secrets(cut_client_blocks(content)[:_READ_FOR_TITLE]).split())
     if len(line) <= MAX_AUTO_TITLE_CHARS:
         return line
     begun = ""

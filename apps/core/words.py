@@ -121,6 +121,20 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
         "not_found": _("No matching memory"),
         "undone": _("Undone"),
         "paused": _("Not stored: remembering was paused"),
+        "secret": _("Not stored: holds a secret"),
+    },
+    # What a message holds that is never remembered (D4).
+    "secret": {
+        "api_key": _("Not remembered: looks like an API key."),
+        "token": _("Not remembered: looks like an access token."),
+        "password": _("Not remembered: looks like a password."),
+        "pin": _("Not remembered: looks like a PIN."),
+        "code": _("Not remembered: looks like a one-time code."),
+        "private_key": _("Not remembered: looks like a private key."),
+        "recovery_phrase": _("Not remembered: looks like a recovery phrase."),
+        "card": _("Not remembered: looks like a card number."),
+        "bank_account": _("Not remembered: looks like a bank account number."),
+        "identity": _("Not remembered: looks like an identity number."),
     },
     "tool": {
         "search_memories": _("Search memories"),
@@ -295,7 +309,7 @@ def find_emotion(name: str, category: str = "") -> Emotion:
 
 def list_words() -> dict[str, Any]:
     """Return what the chat page's scripts need, in the language of the page, as JSON takes it."""
-    kinds = ("emotion", "tone", "formality", "category", "kind", "action", "sensitive")
+    kinds = ("emotion", "tone", "formality", "category", "kind", "action", "sensitive", "secret")
     return {
         **{kind: {name: str(text) for name, text in WORDS[kind].items()} for kind in kinds},
         "layers": [str(layer) for layer in LAYERS],

@@ -21,6 +21,7 @@ from apps.core.llm.embedding import split_text
 from apps.core.llm.types import ModelRequest
 from apps.core.text.commands import CommandKind, read_message
 from apps.core.text.grounding import is_grounded
+from apps.core.text.secrets import mask_secrets
 from apps.core.text.sentences import cut_client_blocks
 from apps.extraction.prompt import (
     ExtractionAnswer,
@@ -144,6 +145,8 @@ def _read_input(claim: SessionClaim, *, share: float) -> ExtractionInput:
     for message in (*messages, *before):
         if message.role == Role.USER:  # here and for all that follows, what clients put around it was not said
             message.content = cut_client_blocks(message.content)
+        if settings.mask_secrets:  # nothing of it is saved
+            message.content = mask_secrets(message.content)
     lines, said, told = list[PromptLine](), dict[int, Message](), dict[int, Message]()
     longest = TOLD_CHARACTERS if settings.remember_assistant else REPLY_CHARACTERS
     numbers = {message.id: number for number, message in enumerate(messages, start=1)}

@@ -22,7 +22,7 @@ from apps.memory.keyed import Mode
 from apps.memory.kinds import LONG_TERM
 from apps.memory.locking import lock_memories
 from apps.memory.models import Category, Change, Source, WorkingMemory
-from apps.memory.validation import MAX_PROPOSED_CHARACTERS, Proposal, find_problems, measure_value
+from apps.memory.validation import MAX_PROPOSED_CHARACTERS, Proposal, find_problems, measure_value, tells_secret
 from apps.memory.working import WorkingMemorySnapshot, list_idle, to_snapshot
 
 CONFIDENCE = 0.7  # of what is archived: it comes from what a person said, but they did not state it as lasting
@@ -108,6 +108,8 @@ def list_important(snapshot: WorkingMemorySnapshot) -> list[Proposal]:
 
 def _states_something(key: str, value: Any) -> bool:
     if isinstance(value, bool) or not json_text(value).strip() or value in ([], {}):
+        return False
+    if tells_secret(f"{key} {json_text(value)}"):
         return False
     return not find_problems({"key": key, "value": value}) and measure_value(value) <= MAX_PROPOSED_CHARACTERS
 

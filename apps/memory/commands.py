@@ -27,6 +27,7 @@ from apps.core.text.commands import Command, CommandKind, Meant, Statement, matc
 from apps.core.text.fold import normalize_value
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
+from apps.core.text.secrets import find_secret
 from apps.core.text.segment import holds_chinese, pieces
 from apps.core.text.sentences import split_sentences
 from apps.core.text.time_expressions import find_times
@@ -58,6 +59,7 @@ class Outcome(StrEnum):
     """What became of a command. `KNOWN`: remembered before. `WAITING`: for review. `LEFT_OUT`: deleted since.
 
     `PAUSED`: not stored, as remembering is paused (D5).
+    `SECRET`: it holds one (D4).
     """
 
     STORED = "stored"
@@ -68,6 +70,7 @@ class Outcome(StrEnum):
     NOT_FOUND = "not_found"
     UNDONE = "undone"
     PAUSED = "paused"
+    SECRET = "secret"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +165,11 @@ def remember_statement(
 
     One that is too long becomes several, cut where sentences, else words, end. What reads as an instruction to the
     system waits for review. What is remembered already stays as it is. What its owner deleted or turned down before
-    they said this may be learned again; since then, it is left out.
+    they said this may be learned again; since then, it is left out. What holds a secret is not kept at all (D4): it
+    stays in the message alone.
     """
+    if find_secret(text):
+        return CommandResult(CommandKind.REMEMBER, Outcome.SECRET)
     lock_memories(user)
     chunks = split_statement(text, limit=settings.atomic_content_max_length)
     status = Status.PENDING if is_instruction(text) else Status.ACTIVE

@@ -22,6 +22,7 @@ from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.grounding import Traces
 from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords, stem
+from apps.core.text.secrets import describe_problem, find_secret, mask_secrets
 from apps.memory.changes.records import (
     ChangeDraft,
     Snapshot,
@@ -217,11 +218,12 @@ def record_context(
     """Keep the background of a case that a message sets out, in background work (X1); once per message.
 
     Where its session has a context with a title that names the same case, the content is appended to that one instead,
-    unless an entry says so already, or said so and was withdrawn. Returns the context it is in; None for what cannot be
-    kept: no title or content, more than there is room for, or text that reads as an instruction to the system.
+    unless an entry says so already, or said so and was withdrawn. Secrets are masked in both (D4). Returns the context
+    it is in; None for what cannot be kept: no title or content, more than there is room for, or text that reads as an
+    instruction to the system.
     """
-    title = clean_text(title).strip()[:MAX_TITLE_CHARACTERS].strip()
-    content = clean_text(content).strip()
+    title = mask_secrets(clean_text(title).strip())[:MAX_TITLE_CHARACTERS].strip()
+    content = mask_secrets(clean_text(content).strip())
     if not title or not content or is_instruction(f"{title} {content}"):
         return None
     _lock_contexts(session_id)
@@ -327,6 +329,8 @@ def _check_text(name: str, text: str, *, limit: int | None = None, blank: bool =
         reason = "Must not be blank."
     elif limit is not None and len(stripped) > limit:
         reason = f"Must have at most {limit} characters."
+    elif kind := find_secret(text):
+        reason = describe_problem(kind)
     if reason:
         raise InvalidInput(f"{name}: {reason}", fields={name: [reason]})
     return stripped

@@ -43,6 +43,7 @@ from apps.memory.tombstones import clear_tombstones, find_tombstones, keep_learn
 from apps.memory.validation import (
     Proposal,
     extend_validity,
+    find_secret_problems,
     is_first_person,
     is_supported_by,
     is_vacuous,
@@ -186,6 +187,9 @@ class Ledger:
 
         A memory made by this very ledger is changed in place: entries of one answer for one key become one memory.
         """
+        if decision.value is not None and find_secret_problems({"key": proposal.key, "value": decision.value}):
+            # A list may hold one since before there was this rule: it takes no more items.
+            return None
         rows = self._begin(proposal.normalized_key)
         active = rows.active
         match decision.action:
@@ -336,6 +340,7 @@ def record_entries(
 ) -> list[MemoryUpdate]:
     """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
 
+    What is or tells of a secret is among the invalid (D4).
     `said_at`, `message_text`: when and what the user said that the entries come from, in their `zone`. Invalid entries
     are skipped one by one; a `Proposal` is valid. Pending: what is less certain than `auto_accept_confidence`, reads as
     an instruction to the system, is a value in the first person, says nothing beside its key, or is not supported by

@@ -25,6 +25,7 @@ from apps.memory.judge.types import PendingVerdict
 from apps.memory.kinds import ATOMIC, CURRENT, MemoryKind
 from apps.memory.models import AtomicSource, Status
 from apps.memory.types import KindName
+from apps.memory.validation import find_secret_problems
 
 MAX_REPORTED = 1_000  # rows with errors that are told to a client; a file in which more are wrong is wrong altogether
 
@@ -37,11 +38,12 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 class RowAction(StrEnum):
-    """What becomes of a row. SKIP: it is there already, just like that."""
+    """What becomes of a row. SKIP: it is there already, just like that. REFUSE: it holds a secret (D4)."""
 
     CREATE = "create"
     UPDATE = "update"
     SKIP = "skip"
+    REFUSE = "refuse"
     ERROR = "error"
 
 
@@ -100,6 +102,10 @@ class ImportPlan:
         return {action: found[action] for action in RowAction}
 
     @property
+    def refused(self) -> list[PlannedRow]:
+        return [row for row in self.rows if row.action is RowAction.REFUSE]
+
+    @property
     def errors(self) -> list[PlannedRow]:
         return [row for row in self.rows if row.action is RowAction.ERROR]
 
@@ -115,12 +121,16 @@ class ImportPlan:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did. `operation`: by which it can be undone; None when nothing changed that could be."""
+    """What an import did. `operation`: by which it can be undone; None when nothing changed that could be.
+
+    `refused`: rows that hold a secret (D4).
+    """
 
     created: int
     updated: int
     skipped: int
     operation: UUID | None
+    refused: Sequence[PlannedRow] = ()
 
 
 class ImportRefused(JiyiError):
@@ -133,8 +143,12 @@ class ImportRefused(JiyiError):
 
     def __init__(self, message: str, *, plan: ImportPlan | None = None) -> None:
         errors = [] if plan is None else plan.errors
-        told = [{"row": row.number, "reasons": dict(row.reasons)} for row in errors[:MAX_REPORTED]]
-        super().__init__(message, fields={"errors": told})
+        super().__init__(message, fields={"errors": describe_rows(errors)})
+
+
+def describe_rows(rows: Sequence[PlannedRow]) -> list[dict[str, Any]]:
+    """Return which rows were left out, and why."""
+    return [{"row": row.number, "reasons": dict(row.reasons)} for row in rows[:MAX_REPORTED]]
 
 
 class PlanChanged(Conflict):
@@ -248,6 +262,7 @@ def read_choice(*choices: str) -> Reader:
 _AT_ONCE = 5_000
 # What a file names a space by, beside its ID: it is known by that in another account.
 SPACE_NAME = "space_name"
+_LEFT_OUT = (RowAction.REFUSE, RowAction.ERROR)
 _LINK_NOTES = {"superseded_by": Note.NO_SUCCESSOR, "left_of": Note.NO_ORIGIN}
 
 
@@ -295,10 +310,29 @@ class _Planner:
         return {value for row in self._rows if (value := row.given.get(name)) is not None}
 
     def plan(self) -> ImportPlan:
-        planned = [self._plan(row) for row in self._rows]
+        planned = self._leave_out_secrets([self._plan(row) for row in self._rows])
         planned = self._refuse(planned, self._find_repeated_ids())
         planned = self._refuse(planned, self._find_circles(planned))
         return ImportPlan(tuple(self._refuse(planned, self._find_clashes(planned))))
+
+    def _leave_out_secrets(self, planned: Sequence[PlannedRow]) -> list[PlannedRow]:
+        """Refuse what holds a secret (D4); links to it lead nowhere."""
+        refused = {
+            self._own_ids.get(row.given.get("id"))
+            for row in self._rows
+            if not row.reasons and find_secret_problems(row.given)
+        } - {None, *self._known}
+        left = []
+        for row in planned:
+            if row.action is not RowAction.ERROR and (problems := find_secret_problems(row.given)):
+                left.append(PlannedRow(row.number, RowAction.REFUSE, None, {}, reasons=problems))
+                continue
+            lost = [name for name in list_links(self._kind) if row.given.get(name) in refused]
+            if refused and lost:
+                given = {**row.given, **dict.fromkeys(lost)}
+                row = replace(row, given=given, notes=(*row.notes, *(_LINK_NOTES[name] for name in lost)))
+            left.append(row)
+        return left
 
     def _plan(self, row: PlannedRow) -> PlannedRow:
         if row.reasons:
@@ -384,10 +418,10 @@ class _Planner:
         active: defaultdict[tuple[str, str, str], list[PlannedRow]] = defaultdict(list)
         for row in planned:
             final = _final(row)
-            if row.action is not RowAction.ERROR and final.get("status", Status.ACTIVE) == Status.ACTIVE:
+            if row.action not in _LEFT_OUT and final.get("status", Status.ACTIVE) == Status.ACTIVE:
                 active[self._name(kind.identify(final), final.get("space"), final.get("source"))].append(row)
         stored = self._mine.filter(status=Status.ACTIVE)
-        in_file = {row.id for row in planned if row.id is not None and row.action is not RowAction.ERROR}
+        in_file = {row.id for row in planned if row.id is not None and row.action not in _LEFT_OUT}
         taken = {
             self._name(identity, space_id, source)
             for portion in _portions({identity for identity, *_rest in active})
@@ -483,6 +517,8 @@ def _or_null(read: Reader) -> Reader:
 
 
 def _read_editable(kind: MemoryKind, name: str, value: Any) -> Any:
+    if find_secret_problems({name: value}):
+        return value  # the row is refused as a whole, and no error of the file
     try:
         (cleaned,) = kind.clean({name: value}).values()
     except JiyiError as error:

@@ -58,8 +58,8 @@ def import_memories(
     """Import objects as `plan_import` says; with `expected` only if that is still the plan with this digest.
 
     One operation, undone as a whole; `operation`: the ID of one that several imports are part of. What is imported as
-    active or pending may be learned again. Raises `ImportRefused` for any bad row, and `PlanChanged`; then nothing was
-    written.
+    active or pending may be learned again. What holds a secret is left out (D4). Raises `ImportRefused` for any bad
+    row, and `PlanChanged`; then nothing was written.
     """
     lock_memories(user)
     plan = plan_import(user=user, kind=kind, items=items)
@@ -86,6 +86,7 @@ def import_memories(
         created=len(created),
         updated=len(updated),
         skipped=plan.counts[RowAction.SKIP],
+        refused=plan.refused,
         operation=operation if operation and drafts else operations.get(_OPERATION),
     )
 
@@ -162,6 +163,7 @@ class Adoption(StrEnum):
     KNOWN = "known"  # an active memory says this already
     KEY_TAKEN = "key_taken"  # an active memory has this key with another value, which stays
     FORGOTTEN = "forgotten"  # its owner deleted this here after the source learned it
+    SECRET = "secret"  # noqa: S105 - it holds one, and is never remembered (D4)
     INVALID = "invalid"
 
 
@@ -197,6 +199,8 @@ def adopt_memories(*, user: User, memories: Sequence[ForeignMemory], operation: 
             if row.action is RowAction.ERROR:
                 outcomes[memory_id] = Adoption.INVALID
                 reasons[memory_id] = next(reason for given in row.reasons.values() for reason in given)
+            elif row.action is RowAction.REFUSE:
+                outcomes[memory_id] = Adoption.SECRET
             else:
                 outcomes[memory_id] = Adoption.ADOPTED
         good = [row for memory_id, row in rows.items() if outcomes[memory_id] is Adoption.ADOPTED]

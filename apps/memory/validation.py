@@ -16,6 +16,7 @@ from apps.core.text.clean import clean_json, find_forbidden, json_text
 from apps.core.text.fold import fold, normalize_key, normalize_value
 from apps.core.text.grounding import has_content, is_grounded, leans_on_others
 from apps.core.text.instructions import is_instruction
+from apps.core.text.secrets import describe_problem, find_mask, find_secret
 from apps.core.text.segment import holds_chinese
 from apps.core.text.time_expressions import find_until
 from apps.core.times import exists_everywhere
@@ -51,7 +52,25 @@ def find_problems(fields: Mapping[str, Any]) -> dict[str, list[str]]:
     for name, value in fields.items():
         if problem := _find_problem(name, value):
             problems[name] = [problem]
+    if not problems:
+        problems |= find_secret_problems(fields)
     return problems
+
+
+def find_secret_problems(fields: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return which texts of a memory of either kind hold a secret, by name (D4); a key tells what its value is."""
+    label = fields["key"] if isinstance(fields.get("key"), str) else ""
+    found = {
+        name: find_secret(fields[name], label=label if name == "value" else "")
+        for name in ("content", "tags", "key", "value")
+        if name in fields
+    }
+    return {name: [describe_problem(kind)] for name, kind in found.items() if kind is not None}
+
+
+def tells_secret(*texts: str | None) -> bool:
+    """Whether one of a model's texts holds a secret, or is about one that was masked: without it, it says nothing."""
+    return any(text and (find_secret(text) or find_mask(text)) for text in texts)
 
 
 def _find_problem(name: str, value: Any) -> str | None:
@@ -113,6 +132,8 @@ def check_atomic(fields: Mapping[str, Any]) -> None:
     Looks at what is there of `content`, `tags`, `timestamp`, `event_start`, `event_end`, `valid_until` and `sensitive`.
     """
     problems = {name: [problem] for name, value in fields.items() if (problem := _find_atomic_problem(name, value))}
+    if not problems:
+        problems |= find_secret_problems(fields)
     if not problems and (problem := find_event_problem(fields.get("event_start"), fields.get("event_end"))):
         problems["event_end"] = [problem]
     _refuse(problems)
@@ -208,7 +229,7 @@ def read_proposal(entry: ProposedEntry | Proposal) -> Proposal | None:
         return None
     if find_problems({"category": entry.category, "key": key, "value": value}) or value in ([], {}):
         return None
-    if measure_value(value) > MAX_PROPOSED_CHARACTERS:
+    if measure_value(value) > MAX_PROPOSED_CHARACTERS or tells_secret(f"{key} {json_text(value)}"):
         return None
     source = Source.USER_STATED if entry.source in (None, Source.USER_STATED.value) else Source.INFERRED
     return Proposal(

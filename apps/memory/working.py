@@ -18,6 +18,7 @@ from apps.accounts.spaces import seen_from
 from apps.conversations.sessions import get_session, lock_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import InvalidInput, NotFound, TooLarge
+from apps.core.text.secrets import mask_secrets, mask_value
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 
 FORM_PREFIX = "hitl_"
@@ -267,10 +268,11 @@ def record_analysis(
     same = WorkingMemory.objects.filter(session_id=snapshot.session_id, created_at=snapshot.created_at)
 
     def store(current: WorkingMemorySnapshot, rows: QuerySet[WorkingMemory]) -> WorkingMemorySnapshot | None:
-        merged = merge_from_model(current.variables, variables, now=now, max_bytes=max_bytes)
+        noted = {name: mask_value(value, label=name) for name, value in variables.items()}
+        merged = merge_from_model(current.variables, noted, now=now, max_bytes=max_bytes)
         recorded = replace(
             current,
-            current_topic=topic or current.current_topic,
+            current_topic=mask_secrets(topic) if topic else current.current_topic,
             variables=merged,
             last_emotion=last_emotion,
             updated_at=max(current.updated_at, now),

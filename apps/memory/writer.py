@@ -11,9 +11,11 @@ from uuid import UUID, uuid4
 
 from apps.accounts.models import User
 from apps.core.db import insert_rows
+from apps.core.errors import InvalidInput
 from apps.memory.changes.records import ChangeDraft, Snapshot, follow_moves, record_changes
 from apps.memory.kinds import CURRENT, KINDS, MemoryKind
 from apps.memory.models import Change, Status
+from apps.memory.validation import find_secret_problems
 from apps.memory.vectors.memories import write_vectors
 
 
@@ -47,6 +49,7 @@ class Writer:
         memory.space_id = beside.space_id if beside is not None else self._user.sight.space
         setattr(memory, kind.made_at, at or self._now)
         memory.updated_at = self._now
+        _refuse_secret(kind.get_text(memory))
         self._touched[memory.id] = kind, memory
         self._rewritten.add(memory.id)
         self._note(kind, memory, Change.Action.CREATE, before=None)
@@ -55,7 +58,8 @@ class Writer:
     @contextmanager
     def change(self, kind: MemoryKind, memory: Any, action: Change.Action) -> Iterator[None]:
         """Note what is done to a memory within the block."""
-        before, said = kind.snapshot(memory), json.dumps(kind.get_text(memory))
+        before, text = kind.snapshot(memory), kind.get_text(memory)
+        said = json.dumps(text)
         if memory.id not in self._touched:
             self._stored[memory.id] = _read_columns(kind, memory)
         yield
@@ -63,6 +67,8 @@ class Writer:
         self._touched[memory.id] = kind, memory
         if json.dumps(kind.get_text(memory)) != said:  # as JSON: 1 is not true
             self._rewritten.add(memory.id)
+            if not find_secret_problems(text):  # what held one before there was this rule may lose a part of it
+                _refuse_secret(kind.get_text(memory))
         self._note(kind, memory, action, before=before)
 
     def supersede(
@@ -131,6 +137,13 @@ class Writer:
             message_id=self._message,
             reason=self._reason,
         )
+
+
+def _refuse_secret(text: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` for what must not be remembered (D4); what models propose is left out before this."""
+    if problems := find_secret_problems(text):
+        name, (reason,) = next(iter(problems.items()))
+        raise InvalidInput(f"{name}: {reason}", fields=problems)
 
 
 def _read_columns(kind: MemoryKind, memory: Any) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class Reply:
     def _say_done(self) -> Iterator[str]:
         """What was done to the memory because the message said so (L9), and everything where that was asked for."""
         say = self.phrases.say
-        for name in ("stored", "known", "waiting", "forgotten", "not_found", "temporary", "paused"):
+        for name in ("stored", "known", "waiting", "forgotten", "not_found", "secret", "temporary", "paused"):
             if texts := self.prompt.actions.get(name):
                 yield say(name, said=self.phrases.quote(texts))
         if self.prompt.everything:

@@ -167,7 +167,8 @@ class SessionDownload(PanelPage):
         asked = request.GET.get("format", ExportFormat.MARKDOWN)
         if session is None or asked not in list(ExportFormat):
             raise Http404
-        return answer_export(session, ExportFormat(asked), zone=timezone.get_current_timezone())
+        masked = get_settings(session.user).mask_secrets_in_exports
+        return answer_export(session, ExportFormat(asked), zone=timezone.get_current_timezone(), masked=masked)
 
 
 @admin.register(Session)

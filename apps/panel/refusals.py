@@ -55,6 +55,16 @@ _REASONS = (
     gettext_noop("Another space already has this name."),
     gettext_noop("Name another space."),
     gettext_noop("Too many imports are under way. Wait until one is done, or cancel it."),
+    gettext_noop("Must not contain a secret: this looks like an API key."),
+    gettext_noop("Must not contain a secret: this looks like an access token."),
+    gettext_noop("Must not contain a secret: this looks like a password."),
+    gettext_noop("Must not contain a secret: this looks like a PIN."),
+    gettext_noop("Must not contain a secret: this looks like a one-time code."),
+    gettext_noop("Must not contain a secret: this looks like a private key."),
+    gettext_noop("Must not contain a secret: this looks like a recovery phrase."),
+    gettext_noop("Must not contain a secret: this looks like a card number."),
+    gettext_noop("Must not contain a secret: this looks like a bank account number."),
+    gettext_noop("Must not contain a secret: this looks like an identity number."),
     gettext_noop("The last superuser cannot be deactivated or deleted."),
 )
 

@@ -54,7 +54,8 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         gettext_lazy("Keeping and forgetting"),
         (
             "working_ttl_minutes", "working_max_bytes", "working_archive", "embedding_retention_days",
-            "eviction_threshold", "confidence_floor", "tidy_after_hours", "tidying_tokens",
+            "eviction_threshold", "confidence_floor", "tidy_after_hours", "tidying_tokens", "mask_secrets",
+            "mask_secrets_in_exports",
         ),
     ),
 )  # fmt: skip
@@ -93,6 +94,8 @@ LABELS = {
     "tidy_after_hours": gettext_lazy("Tidy up after"),
     "tidying_tokens": gettext_lazy("Tokens per tidying run"),
     "sensitive": gettext_lazy("What may be remembered"),
+    "mask_secrets": gettext_lazy("Mask secrets for models"),
+    "mask_secrets_in_exports": gettext_lazy("Mask secrets in exports"),
     "timezone": gettext_lazy("Time zone"),
 }
 

@@ -67,10 +67,17 @@ ACTIONS = {
     RowAction.CREATE: gettext_lazy("new"),
     RowAction.UPDATE: gettext_lazy("changed"),
     RowAction.SKIP: gettext_lazy("unchanged"),
+    RowAction.REFUSE: gettext_lazy("left out"),
     RowAction.ERROR: gettext_lazy("problem"),
 }
 
-TONES = {RowAction.CREATE: "teal", RowAction.UPDATE: "blue", RowAction.SKIP: "grey", RowAction.ERROR: "red"}
+TONES = {
+    RowAction.CREATE: "teal",
+    RowAction.UPDATE: "blue",
+    RowAction.SKIP: "grey",
+    RowAction.REFUSE: "red",
+    RowAction.ERROR: "red",
+}
 
 NOTES = {
     Note.NEW_ID: gettext_lazy("It gets a new ID, because another user’s memory has this ID."),

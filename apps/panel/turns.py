@@ -27,6 +27,7 @@ from apps.chat.turn.record import COMPOSED
 from apps.conversations.models import Message, Work
 from apps.core.db import fetch_rows
 from apps.core.text.clean import readable_text
+from apps.core.text.secrets import list_secret_kinds
 from apps.core.words import COMPONENTS, LAYERS, word
 from apps.memory import kinds
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory
@@ -173,8 +174,14 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
         "total_ms": sum(phase.value for phase in phases),
         "neighbours": neighbours,
         "effects": effects,
+        "secrets": [word("secret", kind) for kind in _list_secrets(turn)],
         "answer": str(_ANSWERS.get(turn.sources.get("answer", ""), "")),
     }
+
+
+def _list_secrets(turn: Turn) -> Sequence[str]:
+    """The kinds of what the message holds that is never remembered (D4)."""
+    return list_secret_kinds(turn.user_message.content) if turn.user_message else ()
 
 
 def _segment_layer(layer: RebuiltLayer, *, whole: int) -> Segment:

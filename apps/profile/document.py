@@ -12,6 +12,7 @@ from apps.accounts.models import User
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden, normalize_line_ends
 from apps.core.text.fold import normalize_key
+from apps.core.text.secrets import describe_problem, find_secret
 from apps.memory.changes.records import ChangeDraft, Snapshot, empty_history, forget_history, list_recorded
 from apps.memory.models import Change
 from apps.profile.models import ProfileProposal, UserProfile
@@ -144,6 +145,7 @@ def _check_text(field: str, name: str, text: Any) -> str:
         raise _refuse(field, f"Must not contain {found}.")
     text = normalize_line_ends(text).strip()
     check_size(name, text, field=field)
+    check_secret(name, text, field=field)
     return text
 
 
@@ -152,6 +154,12 @@ def check_size(name: str, text: str, *, field: str) -> None:
     if len(text) > MAX_SECTION_CHARACTERS:
         message = f"{name} has over {MAX_SECTION_CHARACTERS:,} characters."
         raise TooLarge(message, fields={field: [message]})
+
+
+def check_secret(name: str, text: str, *, field: str) -> None:
+    """Raise `InvalidInput` for a text that holds a secret (D4); the name tells what the text is."""
+    if kind := find_secret(text, label=name):
+        raise _refuse(field, describe_problem(kind))
 
 
 def _refuse(field: str, reason: str) -> InvalidInput:

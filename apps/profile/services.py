@@ -24,6 +24,7 @@ from apps.core.errors import Conflict, InvalidInput, NotFound, Outdated
 from apps.core.text.clean import clean_text, normalize_line_ends
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
+from apps.core.text.secrets import mask_secrets
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.changes.records import ChangeDraft, Snapshot, forget_history, record_changes
 from apps.memory.models import Change
@@ -35,6 +36,7 @@ from apps.profile.document import (
     ProfileSnapshot,
     ProposedSection,
     apply_changes,
+    check_secret,
     check_size,
     describe_change,
     describe_decision,
@@ -106,7 +108,8 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
     cause: UUID | None = None
     for proposal in sorted(proposals, key=lambda proposal: proposal.said_at):
         section = find_section(_clean(proposal.section), among=document.keys() | profile.edited_at.keys())
-        text = cut_at_sentence(_clean(proposal.text), MAX_SECTION_CHARACTERS)
+        # Only the secret is lost: the section's other facts stand in the same text (D4).
+        text = cut_at_sentence(mask_secrets(_clean(proposal.text)), MAX_SECTION_CHARACTERS)
         if section is None or not text or queue.was_rejected(text) or _is_same(text, document.get(section, "")):
             continue
         learned, edited_at = _read_time(learned_at, section), _read_time(profile.edited_at, section)
@@ -136,7 +139,7 @@ def propose_text(*, user: User, proposal_id: UUID, section: str, text: str, now:
     if not get_settings(user).enable_user_profile:
         return False
     profile = lock_profile(user)
-    text = cut_at_sentence(_clean(text), MAX_SECTION_CHARACTERS)
+    text = cut_at_sentence(mask_secrets(_clean(text)), MAX_SECTION_CHARACTERS)
     proposals = ProfileProposal.objects.filter(user=user)
     rows = list(proposals.values_list("id", "status", "text"))
     waiting = sum(status == "pending" for _id, status, _text in rows)
@@ -181,6 +184,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
         proposal.text = normalize_line_ends(text).strip()
     document = read_document(profile)
     check_size(proposal.section, proposal.text, field="text")
+    check_secret(proposal.section, proposal.text, field="text")
     written = {proposal.section: proposal.text}
     sections = written if proposal.section in TEXT_SECTIONS else {"sections": written}
     action = Change.Action.ACCEPT

@@ -19,6 +19,7 @@ from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, escape, render_block
 from apps.core.text.citations import drop_contained, find_citation_spans, find_citations, list_missing
 from apps.core.text.clean import estimate_tokens
+from apps.core.text.secrets import mask_secrets
 from apps.core.text.segment import cjk_runs
 from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.memory.marks import ask_to_leave_out
@@ -229,8 +230,8 @@ def draft_session_note(
     )
     answer = _ask(request, SessionSummaryAnswer)
     return SessionNote(
-        title=cut_at_sentence(" ".join(answer.title.split()), TITLE_CHARACTERS),
-        snippet=cut_at_sentence(" ".join(answer.snippet.split()), SNIPPET_CHARACTERS),
+        title=cut_at_sentence(mask_secrets(" ".join(answer.title.split())), TITLE_CHARACTERS),
+        snippet=cut_at_sentence(mask_secrets(" ".join(answer.snippet.split())), SNIPPET_CHARACTERS),
     )
 
 
@@ -252,7 +253,8 @@ def draft_conversation_summary(found: Unsummarized, *, room: int) -> Conversatio
             citations="\n".join(citations[-MAX_LISTED_CITATIONS:]),
             conversation="\n".join(lines),
         )
-        summary = fit_summary(_ask(request, ConversationSummaryAnswer).summary, citations=citations)
+        answer = _ask(request, ConversationSummaryAnswer)
+        summary = fit_summary(mask_secrets(answer.summary), citations=citations)
     return ConversationDraft(
         content=summary,
         covers=tuple(line.id for line in covered),

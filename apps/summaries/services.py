@@ -9,7 +9,7 @@ deleted one is not there.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -24,7 +24,8 @@ from apps.conversations.rounds import find_unsummarized, list_said_after, read_l
 from apps.conversations.sessions import entitle_session, lock_session
 from apps.conversations.types import Line
 from apps.core.db import fetch_rows, release_connections
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict, InvalidInput, NotFound
+from apps.core.text.secrets import describe_problem, find_secret, mask_secrets
 from apps.memory.changes.records import Origin, Snapshot, changed_by, forget_history, record_changes
 from apps.memory.models import Change
 from apps.memory.recall.former import REMOVED, cut_ended
@@ -83,10 +84,17 @@ def prepare_summaries(*, user: User, session_id: uuid.UUID) -> PreparedSummaries
     session = None
     if due:
         said, earlier, since, newest = due
+        said = _mask(said) if settings.mask_secrets else said
         note = draft_session_note(earlier=earlier, said=said, room=room, without=settings.sensitive.guarded)
         session = SessionDraft(note=note, since=since, covered_until=newest)
+    if unsummarized and settings.mask_secrets:
+        unsummarized = replace(unsummarized, rounds=tuple(tuple(_mask(lines)) for lines in unsummarized.rounds))
     conversation = draft_conversation_summary(unsummarized, room=room) if unsummarized else None
     return PreparedSummaries(session_id=session_id, session=session, conversation=conversation)
+
+
+def _mask(lines: Iterable[Line]) -> list[Line]:
+    return [replace(line, content=mask_secrets(line.content)) for line in lines]
 
 
 def _find_due_session(user: User, session_id: uuid.UUID) -> tuple[list[Line], SessionNote | None, int, int] | None:
@@ -185,6 +193,7 @@ def create_session_summary(
         raise Conflict("A temporary session has no summary.")
     if SessionSummary.objects.filter(session=session, deleted=False).exists():
         raise Conflict("The session already has a summary.")
+    _refuse_secrets({"title": title, "snippet": snippet})
     note = SessionNote(title=title, snippet=snippet)
     return _create(user, session_id, note, covered_until=session.last_position, edited=True, now=now)
 
@@ -210,6 +219,7 @@ def update_session_summary(
     *, user: User, summary_id: uuid.UUID, changes: Mapping[str, str], now: datetime
 ) -> SessionSummary:
     """Change `title` or `snippet` by hand; the summary is not regenerated from then on. Raises `NotFound`."""
+    _refuse_secrets(changes)
     summary = _lock_summary(user, summary_id)
     before = snapshot(summary)
     for name in ("title", "snippet"):
@@ -232,6 +242,13 @@ def delete_session_summary(*, user: User, summary_id: uuid.UUID, now: datetime) 
     summary.edited, summary.deleted, summary.updated_at = False, True, now
     summary.save()
     forget_history(user=user, kind=Change.Kind.SUMMARY, object_ids=[summary.id], now=now)
+
+
+def _refuse_secrets(texts: Mapping[str, str]) -> None:
+    """Raise `InvalidInput` for what a person writes that holds a secret (D4)."""
+    found = {name: [describe_problem(kind)] for name, text in texts.items() if (kind := find_secret(text))}
+    for name, (reason,) in found.items():
+        raise InvalidInput(f"{name}: {reason}", fields=found)
 
 
 def _lock_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:

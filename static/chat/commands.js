@@ -5,6 +5,7 @@ import { gettext, interpolate, ngettext } from "./i18n.js";
 
 const SHOWN = 5; // texts of one command
 
+// What is a secret is told below its message.
 const TITLES = {
   stored: gettext("Stored:"),
   known: gettext("Already remembered:"),

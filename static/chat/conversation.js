@@ -1,12 +1,13 @@
 // One conversation as data: its messages, and what is on its way. It knows the API and no elements.
 //
 // A row is one message as the page holds it:
-//   {id, role, content, status, createTime, favourite, stopped, notRemembered, edited, error, key, files, form, turn,
-//    figures, changes}
+//   {id, role, content, status, createTime, favourite, stopped, notRemembered, secrets, edited, error, key, files, form,
+//    turn, figures, changes}
 // role: "user" | "assistant" | "summary" | "form" (a submitted form: it has no message of its own on the server).
 // status: "complete" | "pending" (the server is at work) | "failed" (stored, without a reply; can be retried) |
 //   "sending" | "streaming" (of a reply) | "unsent" (never reached the server, or was refused).
 // notRemembered: excluded categories for which something in it is not remembered (D4).
+// secrets: kinds of what a message holds that is never remembered.
 // stopped: the reply ends where the person stopped it. edited: the message took the place of an earlier one.
 // turn: of a reply, as the API gives it, once it was asked for; figures: how much it recalled and remembered, until then.
 // pausedBy: what paused remembering when it was said, or null.
@@ -594,6 +595,7 @@ function assignMessage(row, message) {
     stopped: message.stopped,
     pausedBy: message.paused_by,
     notRemembered: message.not_remembered ?? [],
+    secrets: message.secrets,
   });
 }
 

@@ -21,6 +21,7 @@ const REASONS = {
   malformed: gettext("Not valid"),
   already_imported: gettext("Imported before"),
   known: gettext("Known already"),
+  secret: gettext("Looks like a password, a key or another secret"),
   key_taken: gettext("You have another value for this"),
   forgotten: gettext("You deleted this here"),
   cancelled: gettext("Cancelled"),

@@ -208,7 +208,9 @@ export class MessagesView {
     if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
     if (!row.id || row.role === "summary") return [];
     if (this.#editor?.row === row) return [];
-    const learned = [this.#commandNotes(row), this.#changeNotes(row), rememberedNote(row.turn), notRememberedNote(row)];
+    const learned = [
+      secretNote(row), this.#commandNotes(row), this.#changeNotes(row), rememberedNote(row.turn), notRememberedNote(row),
+    ];
     return [...learned, this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
   }
 
@@ -385,6 +387,12 @@ function describeMemory({ turn, figures }) {
 }
 
 /** What the reply says it remembered, where its owner asked to be told (SPEC, L8). */
+/** Say that what a message holds is not remembered, where it looks like a secret; null where it does not. */
+function secretNote({ secrets }) {
+  if (!secrets?.length) return null;
+  return el("p", { class: "secret-note" }, icon("alert"), el("span", {}, secrets.map((kind) => label("secret", kind)).join(" ")));
+}
+
 function rememberedNote(turn) {
   const texts = turn?.metadata?.remembered ?? [];
   if (!texts.length) return null;

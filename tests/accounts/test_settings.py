@@ -25,6 +25,7 @@ DEFAULTS = {f"memory.{name}": value for name, value in {
     "working_max_bytes": 65536, "working_archive": False, "embedding_retention_days": 90, "eviction_threshold": None,
     "tidy_after_hours": None, "tidying_tokens": 30_000,
     "confidence_floor": None, "confirm_ends": False, "remember_assistant": True, "remembered_feedback": False,
+    "mask_secrets": True, "mask_secrets_in_exports": False,
     "auto_context": True, "timezone": "UTC",
     "sensitive": dict.fromkeys(("health", "faith", "sex", "money", "minors"), "remember"),
 }.items()}  # fmt: skip

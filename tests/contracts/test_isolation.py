@@ -170,7 +170,7 @@ def test_what_others_clear_import_and_say_leaves_everything(people: People) -> N
         turn = other.say(other.new_session(), f"{SECRET}?").raise_for_status().json()
         assert turn["memories_used"] == []
         imported = other.post("/memory/long-term/import", files={"file": ("memories.json", taken)})
-        assert imported.json() == {"created": 2, "updated": 0, "skipped": 0, "errors": []}
+        assert imported.json() == {"created": 2, "updated": 0, "skipped": 0, "refused": [], "errors": []}
         assert other.post("/memory/atomic", json={"content": SECRET}).status_code == 201
         assert other.delete("/memory/long-term?confirm=all").json() == {"deleted": 2}
         assert other.delete("/memory/atomic?confirm=all").json()["deleted"] >= 1

@@ -474,3 +474,13 @@ def test_with_the_document_the_decisions_lose_their_text(user: User, proposal: P
     forget_profile(user=user, now=NOW + 3 * MINUTE)
     rows = Change.objects.filter(user=user, kind="proposal", object_id=proposal.id).order_by("id")
     assert list(rows.values_list("action", "before", "after")) == [("reject", None, None), ("delete", None, None)]
+
+
+@pytest.mark.spec("D4")
+def test_a_secret_is_refused_by_hand_and_masked_in_what_a_model_writes(user: User) -> None:
+    with pytest.raises(InvalidInput, match="looks like a password"):
+        update_profile(user=user, changes={"background": "My password is hunter2"}, now=NOW)
+    propose(user, "background", "Lives in York. The wifi password is hunter2.")
+    profile = get_user_profile(user=user)
+    assert profile is not None
+    assert profile.texts == {"background": "Lives in York. The wifi password is [password]."}

@@ -13,7 +13,7 @@ from django.utils import timezone
 from apps.accounts.services.people import update_settings
 from apps.conversations.models import Session
 from apps.conversations.sessions import delete_session
-from apps.core.errors import Conflict
+from apps.core.errors import Conflict, InvalidInput
 from apps.core.text.clean import estimate_tokens
 from apps.memory.changes.undo import undo_operation
 from apps.memory.models import Change
@@ -310,3 +310,29 @@ def test_the_record_goes_with_the_session(session: Session) -> None:
     write(session, snippet="去杭州")
     delete_session(user=session.user, session_id=session.id)
     assert not Change.objects.exists()
+
+
+@pytest.mark.spec("D4")
+def test_no_summary_holds_a_secret_and_no_model_that_writes_one_is_shown_it(
+    session: Session, model: ScriptedModel, say: Say
+) -> None:
+    model.default = lambda _request: json.dumps(
+        {
+            "title": "WLAN",
+            "snippet": "The password is hunter2.",
+            "summary": "The password is hunter2; they live in York.",
+        }
+    )
+    update_settings(user=session.user, changes={"memory.summary_threshold": 4})
+    say(session, ["My wifi password is swordfish9, remember the router?"] * 4)
+    summarize(session)
+    assert not any("swordfish9" in json.dumps(request.body) for request in model.chat_requests)
+    assert "My wifi password is [password]" in json.dumps(model.chat_requests[0].body)
+    summary = SessionSummary.objects.get(session=session)
+    assert summary.snippet == "The password is [password]."
+    (content,) = session.messages.filter(role="summary").values_list("content", flat=True)
+    assert content == "Its password is [password]; they live in York."
+    with pytest.raises(InvalidInput, match="looks like a password"):
+        update_session_summary(
+            user=session.user, summary_id=summary.id, changes={"title": "password: hunter2"}, now=timezone.now()
+        )

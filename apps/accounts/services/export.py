@@ -24,11 +24,13 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
 from apps.accounts.services.people import keep_account
 from apps.accounts.services.personal_data import LeftOut, PersonalTable, Restoration, list_tables
 from apps.core.errors import JiyiError
 from apps.core.responses import answer_written
 from apps.core.text.clean import find_forbidden
+from apps.core.text.secrets import mask_secrets
 from apps.core.times import exists_everywhere
 
 ABOUT = (
@@ -56,6 +58,7 @@ def write_export(
     portion.
     """
     written: dict[str, int] = {}
+    masked = get_settings(user).mask_secrets_in_exports
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -69,7 +72,7 @@ def write_export(
         for number, table in enumerate(reversed(list_tables())):
             file.write(f'{"," if number else ""}\n"{table.name}": ['.encode())
             written[table.name] = 0
-            for portion in _read(table, user):
+            for portion in _read(table, user, masked=masked):
                 lines = ",\n".join(map(_dump, portion))
                 file.write(f"{',' if written[table.name] else ''}\n{lines}".encode())
                 written[table.name] += len(portion)
@@ -90,9 +93,11 @@ def answer_export(user: User) -> FileResponse:
     return answer_written(lambda file: write_export(user=user, file=file, now=timezone.now()), name="everything")
 
 
-def _read(table: PersonalTable, user: User) -> Iterator[list[dict[str, Any]]]:
+def _read(table: PersonalTable, user: User, *, masked: bool) -> Iterator[list[dict[str, Any]]]:
     rows = table.rows(user).values(*table.exported).iterator(chunk_size=ROWS_AT_ONCE)
     while portion := list(islice(rows, ROWS_AT_ONCE)):
+        for row in portion if masked else ():
+            row.update({name: mask_secrets(row[name]) for name in table.said})
         yield portion
 
 

@@ -63,6 +63,7 @@ Restored = Callable[[User, Collection[Any], datetime], None]
 @dataclass(frozen=True, slots=True)
 class PersonalTable:
     """One table of a person's data. `owner`: the path to the person; `not_exported`: vectors and what is derived.
+    `said`: columns with what was said, in which an export masks secrets if the person wants that (D4).
 
     How rows of an export are restored (`apps.accounts.services.export`): `restored` False for what is made again;
     `prepare` and `finish` for each; `identity`: the columns by which a row without an ID of its own is known to be
@@ -72,6 +73,7 @@ class PersonalTable:
     model: type[Model]
     owner: str = "user"
     not_exported: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     restored: bool = True
     prepare: Prepare | None = None
     finish: Restored | None = None

@@ -47,6 +47,7 @@ from apps.chat.prompts import (
 from apps.conversations.types import RESUMED, Line, Round, SentFile
 from apps.core.llm.types import PromptMessage, render_block, render_turn_block
 from apps.core.text.clean import estimate_tokens
+from apps.core.text.secrets import mask_secrets, mask_value
 from apps.core.tracing import span
 from apps.memory.marks import ASK_FOR_MARKS, quote_categories
 
@@ -60,12 +61,54 @@ def build_context(given: ContextInput) -> Context:
 
 
 def _build(given: ContextInput) -> Context:
+    given = mask_context(given)
     given = replace(given, files=fit_files(given.files, budget=given.budget))
     rounds = fit_window(given.rounds, limit=given.context_limit)
     uses_memory = given.strategy is None or given.strategy.use_memory or given.everything
     memories = given.memories if uses_memory else ()
     kept, cut = _trim(replace(given, rounds=rounds, memories=tuple(memories)))
     return assemble(kept, cut=cut)
+
+
+def mask_context(given: ContextInput) -> ContextInput:
+    """Mask secrets in what was said or remembered before, where `masked` says so (D4)."""
+    if not given.masked:
+        return given
+    return replace(
+        given,
+        topic=given.topic and mask_secrets(given.topic),
+        variables=mask_value(dict(given.variables)),
+        forms=[replace(form, fields=mask_value(dict(form.fields))) for form in given.forms],
+        profile=given.profile and replace(given.profile, sections=mask_value(dict(given.profile.sections))),
+        cases=[
+            replace(
+                case,
+                title=mask_secrets(case.title),
+                content=mask_secrets(case.content),
+                entries=list(map(mask_secrets, case.entries)),
+            )
+            for case in given.cases
+        ],
+        memories=[replace(memory, line=_mask_memory(memory.line)) for memory in given.memories],
+        session_notes=[
+            replace(note, title=mask_secrets(note.title), snippet=mask_secrets(note.snippet))
+            for note in given.session_notes
+        ],
+        summary=given.summary and _mask_line(given.summary),
+        rounds=[tuple(map(_mask_line, lines)) for lines in given.rounds],
+    )
+
+
+def _mask_line(line: Line) -> Line:
+    return replace(line, content=mask_secrets(line.content))
+
+
+def _mask_memory(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Mask what a memory or a past round says; a long-term one has its value beside its key."""
+    masked = {name: mask_secrets(text) if isinstance(text, str) else text for name, text in line.items()}
+    if "key" in line and "value" in line:
+        masked["value"] = mask_value(line["value"], label=str(line["key"]))
+    return masked
 
 
 def fit_window(rounds: Sequence[Round], *, limit: int) -> tuple[Round, ...]:

@@ -233,6 +233,7 @@ def read_context(
             client=given.client,
             instructions=given.space.instructions if given.space else "",
             tools=tools,
+            masked=settings.mask_secrets,
         )
     )
 

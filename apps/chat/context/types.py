@@ -120,7 +120,8 @@ class ContextInput:
     asks for them. `tools`: names of those that the model may call (T1).
     `guarded`: the sensitive categories that are not simply remembered (D4).
     `instructions`: those of the space that the session is in (P1). They and what `client` brings are never trimmed and
-    take nothing of the budget. `budget` is in tokens; `context_limit` in messages (C3).
+    take nothing of the budget. `masked`: secrets are masked in all but the new message, a form in its place, files and
+    what `client` brings (D4). `budget` is in tokens; `context_limit` in messages (C3).
     """
 
     message: str
@@ -148,6 +149,7 @@ class ContextInput:
     rounds: Sequence[Round] = ()
     instructions: str = ""
     client: ClientPrompt | None = None
+    masked: bool = False
 
     @property
     def application(self) -> str:

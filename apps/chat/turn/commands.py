@@ -29,6 +29,7 @@ from apps.conversations.types import OpenRound
 from apps.core.errors import NotFound
 from apps.core.text.clean import estimate_tokens
 from apps.core.text.commands import CommandKind
+from apps.core.text.secrets import mask_secrets
 from apps.core.text.segment import holds_chinese
 from apps.memory import kinds as memory_kinds
 from apps.memory.commands import (
@@ -51,9 +52,17 @@ MAX_ACTION_TOKENS = 1_000
 MAX_SHOWN, MAX_RECALLED = 10, 3
 _KINDS = (LONG_TERM, ATOMIC)
 # The keys of the block `memory_actions`, in order.
-_ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, Outcome.NOT_FOUND, Outcome.PAUSED)
+_ACTIONS = (
+    Outcome.STORED,
+    Outcome.KNOWN,
+    Outcome.WAITING,
+    Outcome.FORGOTTEN,
+    Outcome.NOT_FOUND,
+    Outcome.PAUSED,
+    Outcome.SECRET,
+)
 # Nothing was stored or ended: the words of the message are all there is.
-_NOT_DONE = (Outcome.NOT_FOUND, Outcome.PAUSED)
+_NOT_DONE = (Outcome.NOT_FOUND, Outcome.PAUSED, Outcome.SECRET)
 
 
 def run_message_commands(given: TurnInput, *, opened: OpenRound) -> Sequence[CommandResult]:
@@ -119,8 +128,10 @@ def describe_actions(results: Iterable[CommandResult]) -> dict[str, Any]:
 
 
 def list_texts(result: CommandResult) -> Sequence[str]:
-    """Return what was stored or forgotten; of what was not done, the words of the message."""
-    return list(filter(None, [result.said])) if result.status in _NOT_DONE else result.texts
+    """Return what was stored or forgotten; of what was not done, the words of the message, masked."""
+    if result.status in _NOT_DONE:
+        return [mask_secrets(result.said)] if result.said else []
+    return result.texts
 
 
 def _list_first(texts: Sequence[str]) -> list[str]:
@@ -210,11 +221,16 @@ def _record(result: CommandResult, *, prompted: Outcome) -> dict[str, Any]:
         "kind": str(result.kind),
         "status": str(result.status),
         "prompted": str(prompted),
-        "said": result.said if result.kind is CommandKind.FORGET or result.status is Outcome.PAUSED else "",
+        "said": mask_secrets(result.said) if _is_told_by_message(result) else "",
         "operation": str(result.operation) if result.operation else None,
         "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
         "unclear": [str(memory_id) for memory_id in result.unclear],
     }
+
+
+def _is_told_by_message(result: CommandResult) -> bool:
+    """Whether it is told in words of its message, as no memory has them."""
+    return result.kind is CommandKind.FORGET or result.status is Outcome.SECRET
 
 
 def restore_prompted(kept: Sequence[Mapping[str, Any]], *, user: User, texts: Mapping[str, str]) -> list[CommandResult]:
@@ -293,6 +309,7 @@ _DONE = {
     Outcome.KNOWN: gettext_lazy("Already remembered: %(text)s"),
     Outcome.WAITING: gettext_lazy("Stored, waiting for your review: %(text)s"),
     Outcome.FORGOTTEN: gettext_lazy("Forgotten: %(text)s"),
+    Outcome.SECRET: gettext_lazy("Not stored, as it holds a secret: %(text)s"),
     Outcome.NOT_FOUND: gettext_lazy("Not forgotten, as no single memory plainly says it: %(text)s"),
     Outcome.PAUSED: gettext_lazy("Not stored, as remembering is paused: %(text)s"),
 }

@@ -77,8 +77,8 @@ def describe_sources(
     it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text, or "composed" where
     no model was asked. `everything`: whether the prompt held all that is remembered, as the message asked for it.
     `temporary`: whether it said that nothing is kept (C7). `paused_by`: what it said pauses remembering (D5).
-    `instructions`: whether the space has any (P1).
-    `tools`: those that the model could call. `files`: how much of each attached file was shown.
+    `instructions`: whether the space has any (P1). `tools`: those that the model could call. `masked`: whether secrets
+    were masked in it (D4). `files`: how much of each attached file was shown.
     `client`: what a client of the OpenAI-compatible endpoint brought along (T3), None for the others.
     """
     given = turn.context.given
@@ -102,6 +102,7 @@ def describe_sources(
         "paused_by": given.paused_by,
         "instructions": bool(given.instructions),
         "tools": list(given.tools),
+        "masked": given.masked,
         "files": [{"id": str(file.id), "chars": len(file.text)} for file in given.files],
         "client": given.client
         and {

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from apps.core.text.fold import fold
 
-_INVISIBLE = re.compile(
+INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
@@ -40,7 +40,7 @@ _SPACED_OUT = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .\-_*]){5,}[^\W\d_](?![^\W_])
 
 def strip_invisible(text: str) -> str:
     """`text` as its reader sees it: without zero-width, directional and other characters that have no shape."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    return text if text.isascii() else INVISIBLE.sub("", text)
 
 
 def is_disguised(text: str) -> bool:

@@ -19,7 +19,7 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.core.fields import read_body
 from apps.core.operations import Problem, describe, query
 from apps.core.responses import answer_file
-from apps.memory.import_plan import ImportRefused, read_upload
+from apps.memory.import_plan import ImportRefused, describe_rows, read_upload
 from apps.memory.kinds import LONG_TERM
 from apps.memory.serializers import LongTermMemorySerializer
 from apps.memory.transfer import export_memories, import_memories
@@ -51,6 +51,7 @@ class ImportReportSerializer(serializers.Serializer[Any]):
     created = serializers.IntegerField()
     updated = serializers.IntegerField()
     skipped = serializers.IntegerField(help_text="They were there already, just like that.")
+    refused = ImportRowErrorSerializer(many=True, help_text="Rows that hold a secret and were left out, with reasons.")
     errors = ImportRowErrorSerializer(many=True, help_text="Empty: with any error, nothing is imported.")  # type: ignore[assignment]  # the name of a property there
 
 
@@ -101,9 +102,10 @@ class LongTermImportView(APIView):
 
         All of a file or, with any bad row, nothing. All fields are kept. An ID of your own updates that memory;
         one that somebody else has is replaced, and links follow. A space is found by its ID, else by its name; where
-        there is none the memory is everywhere. A token that is bound to a space imports into that one.
+        there is none the memory is everywhere. A row that holds a password, key or card number is left out and
+        reported. A token that is bound to a space imports into that one.
         """
         items = read_upload(read_body(ImportRequest, request)["file"])
         done = import_memories(user=get_user(request), kind=LONG_TERM, items=items, now=timezone.now())
         counts = {"created": done.created, "updated": done.updated, "skipped": done.skipped}
-        return Response({**counts, "errors": []})
+        return Response({**counts, "refused": describe_rows(done.refused), "errors": []})

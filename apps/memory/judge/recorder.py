@@ -12,6 +12,7 @@ from apps.accounts.models import User
 from apps.core.text.clean import clean_text, readable_text
 from apps.core.text.fold import normalize_value, spell_value
 from apps.core.text.grounding import is_grounded, is_said_by, read_told
+from apps.core.text.secrets import find_secret, mask_secrets
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.entries import Ledger
 from apps.memory.judge.types import (
@@ -108,7 +109,7 @@ class AtomicRecorder:
             relation = Relation.NEW if judged.operation is Operation.ADD else Relation.CONTRADICTS
             is_memory = judged.operation is not Operation.END
             proposal = PendingVerdict(reason, relation, targets, is_memory=is_memory)
-            content = judged.text or cut_at_sentence(judged.source.text.strip(), self._max_length)
+            content = judged.text or cut_at_sentence(mask_secrets(judged.source.text.strip()), self._max_length)
             statement = JudgedStatement(content=content, source=judged.source, sensitive=judged.sensitive)
         self._insert(statement, status=Status.PENDING, proposal=proposal)
 
@@ -272,6 +273,8 @@ class AtomicRecorder:
         if row.timestamp > statement.source.said_at:
             first, second = second, first
         joined = join_contents(first, second)
+        if find_secret(joined):  # what neither says by itself
+            return None
         return joined if joined in (first, second) or len(joined) <= self._max_length else None
 
 

@@ -39,6 +39,7 @@ from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Status
 from apps.memory.tombstones import find_deleted
 from apps.memory.types import KindName
+from apps.memory.validation import tells_secret
 from apps.memory.writer import Writer
 
 # Memories that one message may end, replace or rewrite by itself: "more than a handful" is looked at first.
@@ -72,21 +73,21 @@ def record_verdicts(
     """Carry out verdicts on the memories that the judge was shown; returns the atomic rows made or changed.
 
     Statements go in the order in which they were said. A target that was not shown is void. Left out: what was deleted
-    after it was said (L6), what was rejected or waits, and what this very message has left already. `max_length`: of a
-    content in characters. `sensitive`: how its owner wants what the judge marked to be handled (D4); what is excluded
-    is noted on its message and only ends what it contradicts. Every statement and every operation is one change, undone
-    as one, across both kinds.
+    after it was said (L6), what is a secret or tells of one (D4), what was rejected or waits, and what this very
+    message has left already. `max_length`: of a content in characters. `sensitive`: how its owner wants what the judge
+    marked to be handled (D4); what is excluded is noted on its message and only ends what it contradicts. Every
+    statement and every operation is one change, undone as one, across both kinds.
     """
     own = {memory.number for memory in known if not memory.by_assistant}
     numbers = {memory.number for memory in known}
-    stated = _clean(statements, max_length=max_length)
+    stated = [one for one in _clean(statements, max_length=max_length) if not _tells_secret(one)]
     theirs = {one.number for one in stated if one.by_assistant}
     stated = [_sanitize(one, _list_open(one, own, numbers), theirs=theirs) for one in stated]
     asked = [
         replace(one, targets=_keep_shown(one.targets, own if one.operation is Operation.ADD else numbers))
         for one in operations
     ]
-    asked = [operation for operation in asked if operation.targets and _has_text(operation)]
+    asked = [one for one in asked if one.targets and _has_text(one) and not tells_secret(one.text)]
     if not (stated or asked):
         return []
     with transaction.atomic(savepoint=False):
@@ -133,6 +134,10 @@ def _clean(statements: Sequence[JudgedStatement], *, max_length: int) -> list[Ju
         for statement in statements
     )
     return [statement for statement in cleaned if statement.content]
+
+
+def _tells_secret(statement: JudgedStatement) -> bool:
+    return tells_secret(statement.content, statement.verdict.left, statement.verdict.merged, *statement.tags)
 
 
 def _list_open(statement: JudgedStatement, own: Collection[int], numbers: Collection[int]) -> Collection[int]:

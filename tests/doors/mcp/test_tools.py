@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token, update_settings
+from apps.conversations.models import Message
 from apps.conversations.sessions import create_session
 from apps.doors.mcp.server import TOOLS
 from apps.memory.entries import create_memory
@@ -32,6 +33,7 @@ pytestmark = [
         "test_what_a_tool_refuses_is_told_in_a_sentence_and_changes_nothing",
         "test_an_error_of_ours_is_no_stack_trace",
         "test_what_a_model_marks_is_handled_as_its_person_chose",
+        "test_a_secret_is_refused_and_masked_in_what_was_said",
     ),
 ]
 
@@ -405,3 +407,13 @@ def test_what_a_model_marks_is_handled_as_its_person_chose(agent: McpCaller, mei
         assert "excluded" in agent.fail("update_memory", id=memory_id, content="Mei is ill.", sensitive=["health"])
         assert "reviews" in agent.fail("update_memory", id=memory_id, content="Mei is rich.", sensitive=["money"])
     assert "Input should be" in agent.fail("add_memory", content="It rains.", sensitive=["weather"])
+
+
+def test_a_secret_is_refused_and_masked_in_what_was_said(agent: McpCaller, mei: User) -> None:
+    assert "this looks like a password" in agent.fail("add_memory", content="My password is hunter2")
+    assert not AtomicMemory.objects.filter(user=mei).exists()
+    session = create_session(user=mei)
+    said = {"role": "user", "content": "My password is hunter2", "position": 1, "create_time": timezone.now()}
+    Message.objects.create(user=mei, session=session, **said)
+    (found,) = agent.call("read_conversation", session_id=str(session.id))["results"]
+    assert found["text"] == "My password is [password]"

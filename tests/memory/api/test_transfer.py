@@ -53,7 +53,7 @@ def test_an_import_says_what_it_did(client: APIClient, user: User) -> None:
     rows = [{**row, "value": "北京"} if row["id"] == str(mine.id) else row for row in rows]
     response = upload(client, [*rows, {"category": "fact", "key": "new", "value": 1}])
     assert response.status_code == 200
-    assert response.json() == {"created": 1, "updated": 1, "skipped": 1, "errors": []}
+    assert response.json() == {"created": 1, "updated": 1, "skipped": 1, "refused": [], "errors": []}
 
 
 def test_bad_rows_are_told_and_nothing_is_written(client: APIClient) -> None:

@@ -114,9 +114,9 @@ def test_it_is_not_added_again_for_its_message_nor_recorded_in_the_same_words(
 
 @pytest.mark.spec("L6")
 def test_a_deletion_leaves_nothing_of_it_in_the_record(case: SharedContext) -> None:
-    append_entry(user=case.user, context_id=case.id, text="My pin is 4711.", now=NOW)
-    withdraw(case, "a", "My pin is 4711.")
-    HOLDER.remove(user=case.user, traces=Traces(["My pin is 4711."]), now=LATER)
+    append_entry(user=case.user, context_id=case.id, text="My locker is 47.", now=NOW)
+    withdraw(case, "a", "My locker is 47.")
+    HOLDER.remove(user=case.user, traces=Traces(["My locker is 47."]), now=LATER)
     kept = Change.objects.filter(kind="entry", before__isnull=False)
     assert [change.before["text"] for change in kept] == ["a"]  # type: ignore[index]
     delete_context(user=case.user, context_id=case.id, now=LATER)

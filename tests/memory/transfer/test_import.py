@@ -370,7 +370,7 @@ def test_planning_takes_the_same_number_of_queries_for_many_rows(
     rows = [memory(id=str(uuid4()), key=f"key {number}") for number in range(500)]
     with django_assert_max_num_queries(8):
         plan = plan_import(user=user, kind=LONG_TERM, items=rows)
-    assert plan.counts == {"create": 500, "update": 0, "skip": 0, "error": 0}
+    assert plan.counts == {"create": 500, "update": 0, "skip": 0, "refuse": 0, "error": 0}
 
 
 @pytest.mark.spec("A3")

@@ -26,7 +26,12 @@ MessageStatus = Literal["pending", "complete", "failed", "replaced"]
 MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
 PausedBy = Literal["everywhere", "space", "session", "request"]
 CommandKind = Literal["remember", "forget"]
-CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone", "paused"]
+CommandStatus = Literal[
+    "stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone", "paused", "secret"
+]
+SecretKind = Literal[
+    "api_key", "token", "password", "pin", "code", "private_key", "recovery_phrase", "card", "bank_account", "identity"
+]
 ToolOutcome = Literal["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
 CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"]
 ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "context", "entry"]
@@ -119,6 +124,7 @@ class Message:
     paused_by: PausedBy | None
     stopped: bool
     not_remembered: list[Sensitive]
+    secrets: list[SecretKind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -517,11 +523,12 @@ class ImportedRowError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """The numbers of created, changed and unchanged memories of an import."""
+    """The numbers of created, changed and unchanged memories of an import; `refused`: rows that hold a secret."""
 
     created: int
     updated: int
     skipped: int
+    refused: list[ImportedRowError]
     errors: list[ImportedRowError]
 
 
