@@ -15,6 +15,7 @@ from apps.core.text.clean import clean_text
 from apps.core.text.fold import normalize_value
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
+from apps.core.text.secrets import find_secret, mask_secrets
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.judge.types import Reason
 from apps.tidying.prompt import MAX_REASON, Action, ProposedChange, ReadMemory
@@ -158,7 +159,7 @@ class Decider:
     def _read_text(self, change: ProposedChange, named: Sequence[ReadMemory]) -> str | None:
         """A text of the model's that rests on the memories it names, and that nothing says or said before."""
         text = cut_at_sentence(clean_text(change.text or "").strip(), self._situation.max_length)
-        if not text or not is_grounded(text, said="\n".join(memory.text for memory in named)):
+        if not text or find_secret(text) or not is_grounded(text, said="\n".join(memory.text for memory in named)):
             return None
         return None if normalize_value(text) in self._progress.texts else text
 
@@ -184,4 +185,4 @@ def _name(decision: Decision) -> frozenset[UUID]:
 
 
 def _clean(reason: str) -> str:
-    return clean_text(" ".join(reason.split()))[:MAX_REASON]
+    return mask_secrets(clean_text(" ".join(reason.split())))[:MAX_REASON]

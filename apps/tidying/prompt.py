@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, render_block
+from apps.core.text.secrets import mask_secrets
 from apps.core.times import MOMENT
 from apps.memory.types import KindName
 
@@ -114,7 +115,13 @@ def _describe(number: int, memory: ReadMemory, zone: ZoneInfo) -> dict[str, Any]
     days = {"said_at": memory.said_at, "event": memory.event, "until": memory.until and memory.until - MOMENT}
     dated = {name: day.astimezone(zone).date().isoformat() for name, day in days.items() if day}
     source = {"source": "assistant"} if memory.by_assistant else {}
-    return {"number": number, "text": memory.text, **dated, **source, **({"fixed": True} if memory.fixed else {})}
+    return {
+        "number": number,
+        "text": mask_secrets(memory.text),
+        **dated,
+        **source,
+        **({"fixed": True} if memory.fixed else {}),
+    }
 
 
 def _read_numbers(value: Any) -> tuple[int, ...]:

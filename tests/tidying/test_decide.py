@@ -94,6 +94,7 @@ FIRST, LATER = NOW - timedelta(days=30), NOW + timedelta(days=1)
         pytest.param([TEA, replace(TEE, space_id=uuid4())], MERGE, id="two spaces"),
         pytest.param([TEA, replace(TEE, kind=KindName.LONG_TERM)], MERGE, id="two kinds"),
         pytest.param(RUNS[:2], PATTERN | {"memories": [1, 2]}, id="a pattern of two"),
+        pytest.param(RUNS, PATTERN | {"text": "The user's canal password is hunter2."}, id="a pattern with a secret"),
         pytest.param(RUNS, PATTERN | {"text": "Sells insurance."}, id="a pattern that rests on nothing"),
         pytest.param(RUNS, PATTERN | {"text": RUNS[0].text}, id="a pattern that says what is there"),
         pytest.param([TEA, TEE], {"action": "delete", "memories": [1]}, id="no such action"),
