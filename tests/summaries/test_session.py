@@ -331,7 +331,7 @@ def test_no_summary_holds_a_secret_and_no_model_that_writes_one_is_shown_it(
     summary = SessionSummary.objects.get(session=session)
     assert summary.snippet == "The password is [password]."
     (content,) = session.messages.filter(role="summary").values_list("content", flat=True)
-    assert content == "Its password is [password]; they live in York."
+    assert content == "The password is [password]; they live in York."
     with pytest.raises(InvalidInput, match="looks like a password"):
         update_session_summary(
             user=session.user, summary_id=summary.id, changes={"title": "password: hunter2"}, now=timezone.now()

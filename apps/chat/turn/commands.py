@@ -230,7 +230,7 @@ def _record(result: CommandResult, *, prompted: Outcome) -> dict[str, Any]:
 
 def _is_told_by_message(result: CommandResult) -> bool:
     """Whether it is told in words of its message, as no memory has them."""
-    return result.kind is CommandKind.FORGET or result.status is Outcome.SECRET
+    return result.kind is CommandKind.FORGET or result.status in (Outcome.SECRET, Outcome.PAUSED)
 
 
 def restore_prompted(kept: Sequence[Mapping[str, Any]], *, user: User, texts: Mapping[str, str]) -> list[CommandResult]:
