@@ -24,8 +24,8 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm audit check lint types schema spec lock browser \
-        pictures typescript
+.PHONY: help run upgrade test test-long test-clients test-install test-unit test-e2e test-llm audit check lint types schema spec \
+        lock browser pictures typescript
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,9 @@ test-long: $(VENV)/.installed-dev ## run the long tests: every case, killed proc
 
 test-clients: $(VENV)/.installed-dev ## run real clients against `make run`'s stack; installs them in .test-output/clients
 	$(RUN_TESTS) --group clients
+
+test-install: $(VENV)/.installed-dev ## go from nothing to a conversation on clean machines (Debian's mmdebstrap, root)
+	$(RUN_TESTS) --group install
 
 test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev
 	@rm -f .test-output/tested
@@ -134,7 +137,7 @@ $(VENV)/.npm: requirements/npm.txt $(VENV)/.uv
 	@touch $@
 
 $(LIBRARIES): frontend/package-lock.json $(NPM_INSTALLED)
-	$(NPM) ci --prefix frontend --ignore-scripts --no-audit --no-fund --omit=dev --loglevel=error
+	$(NPM) ci --prefix frontend --ignore-scripts --no-audit --no-fund --omit=dev --no-update-notifier --loglevel=error
 	@touch $@
 
 $(VENV)/.installed: requirements/base.txt $(VENV)/.uv $(LIBRARIES)

@@ -55,8 +55,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Spare the garbage collector what is imported by now, which stays, and HTTP clients all authorities but one."""
     gc.collect()
     gc.freeze()
-    # Every client reads them anew, for 25 ms. Nothing here speaks TLS but what installs the programs of others.
-    if not any(item.get_closest_marker("clients") for item in session.items):
+    # Every client reads them anew, for 25 ms. Nothing here speaks TLS but what installs programs.
+    if not any(item.get_closest_marker(name) for name in ("clients", "install") for item in session.items):
         authority = session.config.stash[_data_dir] / "authority.pem"
         end = "-----END CERTIFICATE-----\n"
         authority.write_text(certifi.contents().partition(end)[0] + end)

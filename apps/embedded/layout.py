@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,10 +29,13 @@ _LONGEST_SOCKET_NAME = ".s.PGSQL.5432"
 
 @dataclass(frozen=True)
 class Home:
-    """Where an installation keeps its settings and its data by default, and how its commands are called."""
+    """Where an installation keeps its settings and its data by default, and how its commands are called.
 
-    env_file: Path
-    data: Path
+    A user without a home has neither by default, and says where data is kept.
+    """
+
+    env_file: Path | None
+    data: Path | None
     command: str
 
     @classmethod
@@ -42,9 +46,20 @@ class Home:
         the system has for a person's settings and data.
         """
         if (code / "__init__.py").exists():
-            settings, data = platformdirs.user_config_path("jiyi"), platformdirs.user_data_path("jiyi")
-            return cls(env_file=settings / ".env", data=data, command="jiyi-server")
+            command = "jiyi-server"
+            try:
+                settings, data = platformdirs.user_config_path("jiyi"), platformdirs.user_data_path("jiyi")
+            except RuntimeError:  # no HOME, and no account that tells it, as of a container's arbitrary user
+                return cls(env_file=None, data=None, command=command)
+            return cls(env_file=settings / ".env", data=data, command=command)
         return cls(env_file=code / ".env", data=code / ".data", command="manage.py")
+
+    def get_data_folder(self, chosen: str) -> Path:
+        """Return the folder `chosen` for data, or the default one; ends the process where there is neither."""
+        folder = chosen or self.data
+        if folder is None:
+            sys.exit(f"User {os.getuid()} has no home folder to keep data in. Set JIYI_DATA_DIR or HOME.")
+        return Path(folder).resolve()
 
 
 @dataclass(frozen=True)

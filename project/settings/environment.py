@@ -13,10 +13,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 env.smart_cast = False
 _home = Home.of(BASE_DIR)
-if _home.env_file.is_file():
+if _home.env_file and _home.env_file.is_file():
     env.read_env(_home.env_file)
 
-DATA_DIR = Path(env.str("JIYI_DATA_DIR", default="") or _home.data).resolve()
+DATA_DIR = _home.get_data_folder(env.str("JIYI_DATA_DIR", default=""))
 
 # How people start a command of `manage.py` here.
 COMMAND = _home.command

@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 
@@ -64,6 +65,18 @@ def test_a_package_keeps_them_in_folders_of_the_person(
     assert Home.of(code) == Home(
         env_file=tmp_path / settings / "jiyi" / ".env", data=tmp_path / data / "jiyi", command="jiyi-server"
     )
+
+
+def test_a_package_keeps_nothing_where_nobody_has_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "no folder")
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)  # no account has it
+    (tmp_path / "__init__.py").touch()
+    home = Home.of(tmp_path)
+    with pytest.raises(SystemExit, match=r"no home folder.*JIYI_DATA_DIR"):
+        home.get_data_folder("")
+    assert home.get_data_folder(str(tmp_path)) == tmp_path
 
 
 def test_layout_is_the_same_however_the_folder_is_spelt(tmp_path: Path) -> None:
