@@ -24,7 +24,7 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm audit check lint types schema spec lock browser \
+.PHONY: help run upgrade test test-long test-clients test-image test-unit test-e2e test-llm audit check lint types schema spec lock browser \
         pictures typescript
 
 help: ## list the targets
@@ -55,6 +55,9 @@ test-long: $(VENV)/.installed-dev ## run the long tests: every case, killed proc
 
 test-clients: $(VENV)/.installed-dev ## run real clients against `make run`'s stack; installs them in .test-output/clients
 	$(RUN_TESTS) --group clients
+
+test-image: $(VENV)/.installed-dev ## build the container image on bases of Debian's packages, and run it and compose (podman)
+	$(RUN_TESTS) --group image
 
 test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev
 	@rm -f .test-output/tested
