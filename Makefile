@@ -24,8 +24,8 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run upgrade test test-long test-clients test-install test-unit test-e2e test-llm audit check lint types schema spec \
-        lock browser pictures typescript
+.PHONY: help run upgrade test test-long test-clients test-install test-image test-unit test-e2e test-llm audit check lint types \
+        schema spec lock browser pictures typescript
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,9 @@ test-clients: $(VENV)/.installed-dev ## run real clients against `make run`'s st
 
 test-install: $(VENV)/.installed-dev ## go from nothing to a conversation on clean machines (Debian's mmdebstrap, root)
 	$(RUN_TESTS) --group install
+
+test-image: $(VENV)/.installed-dev ## build the container image on bases of Debian's packages, and run it and compose (podman)
+	$(RUN_TESTS) --group image
 
 test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev
 	@rm -f .test-output/tested

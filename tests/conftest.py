@@ -56,7 +56,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     # Every client reads them anew, for 25 ms. Nothing here speaks TLS but what installs programs.
-    if not any(item.get_closest_marker(name) for name in ("clients", "install") for item in session.items):
+    if not any(item.get_closest_marker(name) for name in ("clients", "image", "install") for item in session.items):
         authority = session.config.stash[_data_dir] / "authority.pem"
         end = "-----END CERTIFICATE-----\n"
         authority.write_text(certifi.contents().partition(end)[0] + end)

@@ -120,7 +120,7 @@ def test_dockerfiles_are_valid() -> None:
 
 
 def test_scripts_are_valid() -> None:
-    scripts = sorted(DEPLOY.rglob("*.sh"))
+    scripts = sorted([*DEPLOY.rglob("*.sh"), *DEPLOY.rglob("*.envsh")])
     run_tool(find_tool("shellcheck", reason=LOCKED), *scripts)
     assert all(os.access(script, os.X_OK) for script in scripts)
 

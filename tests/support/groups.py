@@ -1,10 +1,10 @@
 """Run the groups of the suite beside each other: ``python -m tests.support.groups [--long] [--group NAME]``.
 
 Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
-disturb other tests. Beside the unit tests run the others, one after the other. The groups of other people's programs
-and of clean machines run by name only (`make test-clients`, `make test-install`). Lines are printed as they come, with
-the group's name before them; the end of what a group that failed printed is repeated, and the names of tests that
-failed or ran again, last of all. The exit status is 1 if any group failed.
+disturb other tests. Beside the unit tests run the others, one after the other. The groups of other people's programs, of
+clean machines and of the container image run by name only (`make test-clients`, `make test-install`, `make test-image`).
+Lines are printed as they come, with the group's name before them; the end of what a group that failed printed is
+repeated, and the names of tests that failed or ran again, last of all. The exit status is 1 if any group failed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,15 @@ from apps.core.management.commands.compilemessages import compile_catalogs
 RESULTS = Path(".test-output/spec")
 
 # The folders of the groups whose tests stand apart from the others, and have the group's name as a marker.
-FOLDERS = {"e2e": "tests/e2e", "llm": "tests/llm", "clients": "tests/clients", "install": "tests/install"}
+FOLDERS = {
+    "e2e": "tests/e2e",
+    "llm": "tests/llm",
+    "clients": "tests/clients",
+    "install": "tests/install",
+    "image": "tests/image",
+}
 
-# The groups that run by default; "clients" installs other people's programs and "install" whole machines, by name.
+# The groups that run by default; "clients" installs other people's programs, "install" and "image" whole machines.
 GROUPS = ("e2e", "llm", "unit")
 
 # Groups that begin when another has ended: its tests keep a processor busy, and unit tests take longest anyway.

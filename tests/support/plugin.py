@@ -105,7 +105,8 @@ def pytest_fixture_setup(
     """
     if fixturedef.scope != "session":
         return (yield)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, _SESSION_FIXTURE_SECONDS)  # the timer of pytest-timeout
+    left, _ = signal.getitimer(signal.ITIMER_REAL)  # the timer of pytest-timeout
+    signal.setitimer(signal.ITIMER_REAL, max(left, _SESSION_FIXTURE_SECONDS))
     try:
         result = yield
         if fixturedef.argname == "django_db_setup":
