@@ -1,10 +1,11 @@
 """Run the groups of the suite beside each other: ``python -m tests.support.groups [--long] [--group NAME]``.
 
 Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
-disturb other tests. Beside the unit tests run the others, one after the other. The groups of other people's programs, of
-clean machines and of the container image run by name only (`make test-clients`, `make test-install`, `make test-image`).
-Lines are printed as they come, with the group's name before them; the end of what a group that failed printed is
-repeated, and the names of tests that failed or ran again, last of all. The exit status is 1 if any group failed.
+disturb other tests. Beside the unit tests run the others, one after the other. The groups of other people's programs,
+of clean machines and of the container image run by name only (`make test-clients`, `make test-install`, `make
+test-image`). Lines are printed as they come, with the group's name before them; the end of what a group that failed
+printed is repeated, and the names of tests that failed or ran again, last of all. The exit status is 1 if any group
+failed.
 """
 
 from __future__ import annotations
