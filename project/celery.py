@@ -8,8 +8,16 @@ import warnings
 from typing import Any
 
 from celery import Celery
+from celery.beat import PersistentScheduler
 from celery.exceptions import SecurityWarning
-from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown, worker_ready
+from celery.signals import (
+    beat_init,
+    setup_logging,
+    worker_init,
+    worker_process_init,
+    worker_process_shutdown,
+    worker_ready,
+)
 
 from apps.embedded.process import die_with_parent
 
@@ -17,6 +25,27 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 # Celery warns of root for the sake of pickle. Messages here are JSON, and whoever is root in a container chose so.
 warnings.filterwarnings("ignore", category=SecurityWarning)
+
+
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Scheduler(PersistentScheduler):
+    """Holds back the signals that stop beat from before its file is opened until it runs.
+
+    On such a signal Celery closes the scheduler, and makes one for that where there is none yet: of a file that was
+    half made it said, with a traceback, that it was corrupted.
+    """
+
+    def setup_schedule(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+        super().setup_schedule()
+
+
+@beat_init.connect
+def heed_stop_signals(**_options: Any) -> None:
+    """Let beat be stopped from here on, also by a signal that was held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
 
 @setup_logging.connect

@@ -1,6 +1,6 @@
 """What the wheel holds and no clone keeps: compiled catalogues, and the browser libraries as they are locked.
 
-`pip wheel .` (hatchling) runs this. Nothing is written to the clone.
+`pip wheel --no-deps .` (hatchling) runs this. Nothing is written to the clone.
 """
 
 from __future__ import annotations
