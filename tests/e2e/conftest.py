@@ -148,6 +148,8 @@ def open_chat(
         context.add_cookies([cookie])  # type: ignore[list-item]
         chat = ChatPage(context.new_page())
         chat.page.goto(path)
+        if path == "/":  # Enter is only heard once the page's scripts have run, which takes a busy machine seconds
+            expect(chat.draft).to_have_attribute("style", re.compile("block-size"))
         return chat
 
     return open_page
