@@ -271,7 +271,7 @@ class _Run:
         if isinstance(read, datetime) and (read.tzinfo is None or not exists_everywhere(read)):
             raise LeftOut
         column.run_validators(read)
-        if column.choices and read not in dict(column.flatchoices):
+        if column.choices and read not in dict(column.flatchoices) and not (read == "" and column.blank):
             raise LeftOut
         return read
 
