@@ -61,6 +61,11 @@ class Compose:
                 elif self._checks_health(container):
                     container.wait_healthy()
 
+    def stop(self) -> None:
+        """Stop everything as `docker compose stop` does, those first on which nothing depends."""
+        for group in reversed(ORDER):
+            self.run("stop", *group)
+
     def manage(self, *arguments: str) -> str:
         """Run a command of ``manage.py`` as the documentation says, in a container of its own."""
         return self.run("run", "--rm", "--no-deps", "-T", "web", "python", "manage.py", *arguments)

@@ -67,7 +67,7 @@ def run_alone(engine: Engine, image: Image, volume: str, *options: str) -> Itera
     with engine.start(image.tag, name=volume, options=(*documented, *options)) as container:
         container.wait_healthy()
         alone = Alone(container, f"http://127.0.0.1:{port}", volume)
-        wait_until(alone.is_well)
+        wait_until(alone.is_well, seconds=600)
         yield alone
 
 
