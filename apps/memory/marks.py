@@ -30,7 +30,7 @@ def quote_categories(categories: Iterable[Sensitive]) -> str:
     return ", ".join(f'"{one.value}"' for one in categories)
 
 
-# For an instruction that goes on with what has to be marked.
+# For an instruction that is followed by what has to be marked.
 ASK_FOR_MARKS = f"""\
 "sensitive" is the list of those of these kinds that an item tells something about, empty for most: \
 {describe_categories(Sensitive)}. What only sounds like it (a healthy server, a child process, a budget of tokens) is \

@@ -74,7 +74,7 @@ class Decider:
         self._situation, self._progress = situation, _Progress(texts=set(situation.said))
 
     def decide(self, changes: Sequence[ProposedChange], shown: Sequence[ReadMemory]) -> list[Decision]:
-        """Return what comes of the changes that a model proposed for the memories `shown`, numbered from 1."""
+        """Return the decisions on the changes that a model proposed for the memories `shown`, numbered from 1."""
         return list(self._decide(changes, shown))
 
     def _decide(self, changes: Sequence[ProposedChange], shown: Sequence[ReadMemory]) -> Iterator[Decision]:

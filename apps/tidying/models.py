@@ -1,4 +1,4 @@
-"""Runs that tidy up a person's memories (D1), and what came of each (D2)."""
+"""Runs that tidy up a person's memories (D1), and the outcome of each (D2)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ habit or a preference that none of them states. Only what they show, in their la
 "…"}; "section" is one of those in <profile>. Empty where the profile is right.
 
 These are not the same and stay apart: other people, other things of the same kind, events of different days, one more \
-pet, hobby or allergy, a wish and what came of it. A memory with "source": "assistant" tells what the assistant said; \
+pet, hobby or allergy, a wish and its outcome. A memory with "source": "assistant" tells what the assistant said; \
 it neither replaces nor joins what the person said. A memory with "fixed" is only there to be read.
 
 Examples:

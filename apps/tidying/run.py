@@ -51,7 +51,7 @@ class ClaimLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the model proposed and what comes of it. `covered`: the newest record that was read."""
+    """What the model proposed, and the decisions on it. `covered`: the newest record that was read."""
 
     decisions: Sequence[Decision] = ()
     sections: Sequence[ProposedText] = ()

@@ -96,7 +96,7 @@ def _find_passwords(text: ReadText) -> Found:
 
 
 def _is_password(value: str, *, after: str, quoted: bool, spaced: bool) -> bool:
-    """Whether what stands after "password" is one. `spaced`: as a word of a sentence, which may go on with it."""
+    """Whether what stands after "password" is one. `spaced`: as a word of a sentence, which may continue after it."""
     lowered = value.lower()
     if len(value) < (3 if quoted else 4) or lowered in _list_no_values() or is_placeholder(lowered):
         return False
