@@ -149,6 +149,25 @@ def test_every_queue_has_workers_and_there_is_one_beat(kind: str) -> None:
     assert any("manage.py migrate" in command for command in commands)
 
 
+@pytest.mark.parametrize("kind", ["compose", "kubernetes", "systemd"])
+def test_a_web_process_is_started_the_same_way_everywhere(kind: str) -> None:
+    """The image's own command starts everything, so who runs its parts names a command for each."""
+    (command,) = (command for command in list_commands(kind) if "uvicorn" in command)
+    known = r"(uvicorn|--http|--no-access-log|--no-proxy-headers|--timeout-graceful-shutdown \d+)(?=\s|$)"
+    found = sorted(re.findall(known, command))
+    assert found == sorted(
+        ["uvicorn", "--http", "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown 25"]
+    )
+
+
+def test_every_container_of_kubernetes_names_its_command() -> None:
+    parts = [part for path in KUBERNETES_FILES for part in read_yaml(path)]
+    pods = [part["spec"]["template"]["spec"] for part in parts if "template" in part.get("spec", {})]
+    containers = [one for pod in pods for one in [*pod["containers"], *pod.get("initContainers", ())]]
+    assert len(containers) == 9
+    assert not [one["name"] for one in containers if not one.get("command")]
+
+
 def test_compose_workers_have_host_names_of_their_own() -> None:
     services = read_yaml(DEPLOY / "compose.yaml")[0]["services"]
     workers = {name: service for name, service in services.items() if name.startswith("worker")}
