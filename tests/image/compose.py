@@ -66,9 +66,15 @@ class Compose:
         for group in reversed(ORDER):
             self.run("stop", *group)
 
+    def keep_logs(self, folder: Path) -> None:
+        """Write what each container printed to a file of its name, to be read after a failure."""
+        folder.mkdir(exist_ok=True)
+        for container in self.containers():
+            (folder / f"{container.name}.log").write_text(container.read_log())
+
     def manage(self, *arguments: str) -> str:
-        """Run a command of ``manage.py`` as the documentation says, in a container of its own."""
-        return self.run("run", "--rm", "--no-deps", "-T", "web", "python", "manage.py", *arguments)
+        """Run a command of ``manage.py`` in a web container, as the documentation says."""
+        return self.run("exec", "-T", "web", "python", "manage.py", *arguments)
 
     def _checks_health(self, container: Container) -> bool:
         check = self.engine.inspect(container.name)["Config"].get("Healthcheck") or {}
@@ -93,6 +99,7 @@ def run_compose(engine: Engine, folder: Path, port: int, *, say: Say, **variable
             compose.up(*group)
         yield compose
     finally:
+        compose.keep_logs(engine.folder / "logs")
         compose.run("down", "--volumes")
 
 
