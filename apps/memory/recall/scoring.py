@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold_for_search
 from apps.core.text.keywords import word_parts
+from apps.core.text.text_cache import cache_texts
 from apps.memory.keyed import join_text
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 
@@ -23,6 +24,10 @@ TOPIC_BOOST = 1.3
 FREQUENCY_UNKNOWN = 0.5  # frequency score while no candidate was used more than once: nothing can be told yet (K5)
 
 
+# The same memories are candidates again and again, and folding fifty of them takes longer than scoring them.
+_fold_cached = cache_texts(10_000)(fold_for_search)
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryText:
     """The text of a memory as keywords are matched against it: the words stored with it, and the folded whole."""
@@ -34,7 +39,7 @@ class MemoryText:
 def read_memory_text(candidate: Candidate) -> MemoryText:
     """The words and the folded text of a candidate's key and value."""
     text = join_text(key=candidate.key, value=candidate.value)
-    return MemoryText(words=frozenset(candidate.words), whole=fold_for_search(text))
+    return MemoryText(words=frozenset(candidate.words), whole=_fold_cached(text))
 
 
 def match_keyword(keyword: str, *, text: MemoryText) -> float:
