@@ -24,10 +24,6 @@ TOPIC_BOOST = 1.3
 FREQUENCY_UNKNOWN = 0.5  # frequency score while no candidate was used more than once: nothing can be told yet (K5)
 
 
-# The same memories are candidates again and again, and folding fifty of them takes longer than scoring them.
-_fold_cached = cache_texts(10_000)(fold_for_search)
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryText:
     """The text of a memory as keywords are matched against it: the words stored with it, and the folded whole."""
@@ -39,7 +35,13 @@ class MemoryText:
 def read_memory_text(candidate: Candidate) -> MemoryText:
     """The words and the folded text of a candidate's key and value."""
     text = join_text(key=candidate.key, value=candidate.value)
-    return MemoryText(words=frozenset(candidate.words), whole=_fold_cached(text))
+    return MemoryText(words=frozenset(candidate.words), whole=_fold(text))
+
+
+# The same memories are candidates again and again, and folding fifty of them takes longer than scoring them.
+@cache_texts(10_000)
+def _fold(text: str) -> str:
+    return fold_for_search(text)
 
 
 def match_keyword(keyword: str, *, text: MemoryText) -> float:

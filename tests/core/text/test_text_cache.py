@@ -57,6 +57,7 @@ KEPT_FOR_GOOD = {
     "apps/core/llm/client.py:_make_chat_model": "addresses, keys and names of models",
     "apps/core/cache.py:_get_breaker": "addresses of servers",
     "apps/core/llm/client.py:_make_embedder": "settings",
+    "apps/extraction/prompt.py:get_extraction_format": "whether what is sensitive is marked",
     "apps/core/text/commands.py:_patterns": "names of a data file",
     "apps/core/text/fold.py:get_converter": "a dictionary of scripts",
     "apps/offline/attributes.py:_rejects": "a kind of value",
