@@ -414,7 +414,7 @@ class PlaygroundPage(PanelPage):
             request,
             controls=list_controls(own, own),
             spaces=list_spaces(self.owner),
-            sessions=list_sessions(self.owner).only("id", "title", "last_active_at")[:MOST_SESSIONS],
+            sessions=list_sessions(self.owner)[:MOST_SESSIONS],
             people=people,
             max_message=MAX_MESSAGE,
         )

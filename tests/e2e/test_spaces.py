@@ -236,16 +236,16 @@ def test_a_space_is_edited_archived_and_brought_back(
     items.first.get_by_role("link").tap()
     expect(chat.page.locator("#sidebar")).to_be_in_viewport()  # its conversations are looked at
     menu = open_menu()
-    memories, deletion = (menu.nth(place).get_attribute("href") for place in (1, 3))
+    memories, deletion = (menu.nth(place).get_attribute("href") for place in (1, 4))
     space = Space.objects.get(name="三")
     assert memories == f"/admin/memories/?space={space.id}"
     assert deletion == f"/admin/accounts/space/{space.id}/delete/"
-    menu.nth(2).tap()
+    menu.nth(3).tap()
     expect(items).to_have_text(["二"])
     expect(spaces(chat).first).to_have_attribute("aria-current", "true")
     chat.page.locator("#show-archived").tap()
     expect(items).to_have_text(["三"])
-    open_menu().nth(2).tap()
+    open_menu().nth(3).tap()
     expect(items).to_have_count(0)
     chat.page.locator("#show-archived").tap()
     expect(items).to_have_text(["三", "二"])
@@ -280,4 +280,4 @@ def test_who_has_no_spaces_sees_nothing_of_them_and_asks_for_none(chat: ChatPage
     expect(place(chat)).to_be_hidden()
     assert not [url for url in asked if "/memory/spaces" in url]
     chat.sessions.first.get_by_role("button").click()
-    expect(chat.page.get_by_role("menuitem")).to_have_text(["重命名", "置顶", "归档", "导出", "删除"])
+    expect(chat.page.get_by_role("menuitem")).to_have_text(["重命名", "置顶", "暂停记忆", "归档", "导出", "删除"])

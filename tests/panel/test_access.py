@@ -182,7 +182,6 @@ def test_every_list_has_exactly_the_rows_of_who_looks(mei: Person, lin: Person, 
     assert wrong == {}
 
 
-@pytest.mark.long
 def test_whose_it_is_sees_every_page_and_looking_changes_nothing(mei: Person, staff: Client) -> None:
     before = dump(mei.user)
     failed: dict[str, Any] = {}
