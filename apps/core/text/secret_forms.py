@@ -66,7 +66,7 @@ def _find_tokens(text: ReadText) -> Found:
     for run in _LONG_RUN.finditer(plain):
         for found in _compile_tokens().finditer(plain, run.start(), run.end()):
             # Words in lower case are a name: sk-learn-contrib-estimators.
-            if not ONLY_LETTERS.fullmatch(found[0]):
+            if not ONLY_LETTERS.fullmatch(found[0]) and not is_placeholder(found[0].lower()):
                 yield found.start(), found.end(), SecretKind(found.lastgroup or "token")
 
 
@@ -104,8 +104,25 @@ def _find_credentials(text: ReadText) -> Found:
     for pattern, sign in ((_URL_USER, "://"), (_COMMAND_USER, "-u"), (_COMMAND_USER, "sshpass")):
         for found in pattern.finditer(plain) if sign in plain else ():
             at = found.lastindex or 1
-            if not is_placeholder(found[at].lower()):
+            if not is_placeholder(found[at].lower()) and found[at].lower() not in ("password", "passwd", "pass", "pwd"):
                 yield found.start(at), found.end(at), SecretKind.PASSWORD
+
+
+@cache
+def _compile_behind() -> tuple[tuple[SecretKind, re.Pattern[str]], ...]:
+    behind = load_patterns()["behind"]
+    return tuple(
+        (SecretKind(kind), re.compile(rf"(?:{'|'.join(patterns)})([^\s\"'&;<>]{{6,600}})"))
+        for kind, patterns in behind.items()
+    )
+
+
+def _find_behind(text: ReadText) -> Found:
+    """Values of parameters, cookies and options: what stands before them says it."""
+    for kind, pattern in _compile_behind():
+        for found in pattern.finditer(text.lowered):
+            if not is_placeholder(found[1]):
+                yield *found.span(1), kind
 
 
 _TWO_DIGITS = re.compile(r"[0-9]{2}")
@@ -123,7 +140,7 @@ def list_windows(plain: str, *, before: int, after: int) -> list[tuple[int, int]
     return windows
 
 
-_DIGITS = re.compile(r"(?<![\w.,-])\d(?:[ -]?\d){12,}(?![\w.]\d|[A-Za-z_])", re.ASCII)
+_DIGITS = re.compile(r"(?<![\w-])(?<!\d[.,])\d(?:[ -]?\d){12,}(?![\w.]\d|[A-Za-z_])", re.ASCII)
 _GROUP = re.compile(r"\d+")
 _CARD_BRAND = re.compile(
     r"(?:4|5[1-5]|6(?:011|4[4-9]|5|2)|81|9558|220[0-4]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720))\d*"
@@ -134,7 +151,7 @@ _CARD_LENGTHS = frozenset((14, 15, 16, 17, 18, 19))
 _OTHER_NUMBER = re.compile(
     r"(?:order|tracking|invoice|parcel|shipment|waybill|isbn|imei|serial|sku|barcode|ean|ticket|booking|reference|ref"
     r"|transaction|phone|tel|timestamp|commit|build|订单|运单|快递|单号|物流|流水|发票|条码|序列|电话|手机|学号|工号|编号)"
-    r"[^\d\n]{0,16}$"
+    r"[^\d\n]{0,10}$"
 )
 
 
@@ -204,8 +221,8 @@ def _find_ibans(text: ReadText) -> Found:
 # Identity numbers whose form is their own, with what has their checksums.
 _IDENTITIES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<![\w-])[1-9]\d{5}[ -]?(?:18|19|20)\d{6}[ -]?\d{3}[ -]?[\dXx](?!\w)", re.ASCII), "cn.ric"),
-    (re.compile(r"(?<![\w.,-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-])", re.ASCII), ""),
-    (re.compile(r"(?<![\w.,-])\d{3}\.\d{3}\.\d{3}-\d\d(?![\w-])", re.ASCII), "br.cpf"),
+    (re.compile(r"(?<![\w-])(?<!\d[.,])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-])", re.ASCII), ""),
+    (re.compile(r"(?<![\w-])(?<!\d[.,])\d{3}\.\d{3}\.\d{3}-\d\d(?![\w-])", re.ASCII), "br.cpf"),
     (re.compile(r"(?<!\w)[A-Za-z]{6}\d\d[A-Za-z]\d\d[A-Za-z]\d{3}[A-Za-z](?!\w)", re.ASCII), "it.codicefiscale"),
     (re.compile(r"(?<![\w-])\d{6}-[1-8]\d{6}(?![\w-])", re.ASCII), "kr.rrn"),
     (re.compile(r"(?<![\w-])[12] \d\d [01]\d \d[\dAB] \d{3} \d{3} \d\d(?![\w-])", re.ASCII), "fr.nir"),
@@ -273,6 +290,7 @@ FIND_BY_FORM: tuple[Callable[[ReadText], Found], ...] = (
     _find_tokens,
     _find_addresses,
     _find_credentials,
+    _find_behind,
     _find_identities,
     _find_ibans,
     _find_cards,

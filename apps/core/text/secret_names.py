@@ -18,7 +18,7 @@ def _any(name: str) -> str:
 
 
 # What stands between a name and its value.
-_ASSIGNS = r"[\"'`\]*]{0,3}\s{0,3}(?::=|=>|->|→|===?|=|:\*{0,2})"
+_ASSIGNS = r"[\"'`\]*]{0,3}\s{0,3}(?::=|(?<=[\"']),|=>|->|→|===?|=|:\*{0,2})"
 _OF = r"(?:\s(?:for|of|to|on|in|at|with)\s[^.!?\n:;,=]{1,40}?)?"
 _IS = rf"(?:{_ASSIGNS}|{_OF}\s(?:is|was|are|will be|becomes|should be)\s?:?)"
 _NOW = r"(?:\s?(?:now|still|currently|just|simply|set to|changed to)\b){0,2}"
@@ -38,7 +38,8 @@ def _compile_passwords() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(
         rf"{name}\d?(?:{_IS}{_NOW}|{_OF}\s(?:is |was )?(?:set|changed|reset) to|\s(?=[\"'`]))"
         rf"\s{{0,3}}(?:{_QUOTED}|{_WORD})"
-        # Without a verb only what no word looks like.
+        # Further behind it, or without a verb, only what no word looks like.
+        rf"|{name}[^.!?\n:;,=]{{1,40}}?\s(?:is|was)\s({_TELLING}[!-~]{{6,64}})"
         rf"|{name}\s({_TELLING}[!-~]{{5,64}})"
         rf"|(?<![a-z])pass(?:\s|[\"']?[=:]\s?[\"']?)({_TELLING}[!-~]{{5,64}})"
         r"|<(?:[a-z]{1,12}[-_])?password>([^<\s]{3,100})</"
@@ -47,6 +48,7 @@ def _compile_passwords() -> tuple[re.Pattern[str], re.Pattern[str]]:
     ), re.compile(
         rf"{_any('password_zh')}(?!{_any('password_zh_not')})[^，。！？；,;!?\n0-9a-z是为為:=]{{0,10}}"
         rf"{_IS_ZH}[\s\"']{{0,3}}([!-~]{{4,100}})"
+        r"|(?:密码|密碼|口令)[^\d。！？\n]{0,24}[是为:]\s?(\d{4,12})(?![\d.]|[位个次天年月元条种])"
         r"|(?:密码|密碼|口令)[\s\"'`(]{0,2}(?=[!-~]{0,20}\d)([!-~]{4,64})"
         rf"|(?:密码|密碼|口令)[\u4e00-\u9fff]{{1,10}}\s?{_TELLING}([!-~]{{6,64}})"
     )
@@ -68,7 +70,8 @@ _NO_VALUE = ("http://", "https://", "/", "self.", "--", "->")
 
 
 @cache
-def _list_no_values() -> frozenset[str]:
+def list_no_values() -> frozenset[str]:
+    """Words that stand where a password would, and are none."""
     return frozenset(load_patterns()["values"]["no"].split())
 
 
@@ -98,12 +101,12 @@ def _find_passwords(text: ReadText) -> Found:
 def _is_password(value: str, *, after: str, quoted: bool, spaced: bool) -> bool:
     """Whether what stands after "password" is one. `spaced`: as a word of a sentence, which may continue after it."""
     lowered = value.lower()
-    if len(value) < (3 if quoted else 4) or lowered in _list_no_values() or is_placeholder(lowered):
+    if len(value) < (3 if quoted else 4) or lowered in list_no_values() or is_placeholder(lowered):
         return False
     has_digit = any(map(str.isdigit, value))
     if not has_digit and (_VARIABLE.fullmatch(lowered) or "password" in lowered or "passwd" in lowered):
         return False
-    if "(" in value or lowered.startswith(_NO_VALUE):
+    if "(" in value or lowered.startswith(_NO_VALUE) or (after.startswith(":") and not has_digit):
         return False
     if _UNIT.match(after) and not any(map(str.isalpha, value)):
         return False
@@ -150,7 +153,7 @@ def _is_key(value: str) -> bool:
         return False
     if lowered.startswith(_NO_KEY) or ("/" in value and value == lowered):
         return False
-    return digits >= 2 and len(value) - digits >= 2 and not _IDENTIFIER.fullmatch(lowered)
+    return digits >= 1 and len(value) - digits >= 2 and not _IDENTIFIER.fullmatch(lowered)
 
 
 # Numbers: patterns with names that must be there, and the one pattern for the rest.
@@ -162,8 +165,8 @@ def _compile_numbers() -> tuple[tuple[SecretKind, list[str], re.Pattern[str]], .
     names = load_patterns()["names"]
     patterns = {
         SecretKind.PIN: (
-            rf"(?<![a-z])pin(?:[ -]?(?:code|number|码))?(?:\s(?:for|of|to|on)\s[^.!?\n]{{1,30}}?)?"
-            rf"\s?(?:is|was|to|as|:|=|就?是|为|#|'s)\s?(?:now |still )?[\"']?(\d{{4,8}}){_NO_MORE}"
+            rf"(?<![a-z])(?:pin|puk)(?:[ -]?(?:code|number|码))?(?:\s(?:for|of|to|on)\s[^.!?\n]{{1,30}}?)?"
+            rf"\s?(?:is|was|to|as|:|=|就?是|为|#|'s|)\s?(?:now |still )?[\"']?(\d{{4,8}}){_NO_MORE}"
             rf"|(?:use|with|my|the|your|enter) pin (\d{{4,8}}){_NO_MORE}"
         ),
         SecretKind.CODE: (
@@ -174,6 +177,8 @@ def _compile_numbers() -> tuple[tuple[SecretKind, list[str], re.Pattern[str]], .
             r"|(?<![\w.-])((?:g-)?\d{4,8}|\d{3}[ -]\d{3})\s(?:is|as)\s(?:your|my|the)\s[^.!?\n\d]{0,30}"
             r"(?:code|otp|passcode|pin)\b"
             rf"|(?<![\w.-])(\d{{4,8}})\s?[(（]?[^\d，。\n]{{0,8}}{_any('code_zh')}"
+            r"|your code(?: is|:)? ?(\d{3}[ -]?\d{3})(?![\d.]\d|\w)"
+            r"|(?:keypad|门禁|门锁)[^\d\n]{0,12}(\d{4,8})#?(?![\d.]\d|\w)"
         ),
         SecretKind.CARD: (
             rf"{_any('card_check')}[^\d\n]{{0,8}}(\d{{3,4}})(?!\d|\.\d|年)"

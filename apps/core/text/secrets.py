@@ -14,6 +14,7 @@ from typing import Any
 from apps.core.text.instructions import INVISIBLE
 from apps.core.text.secret_forms import FIND_BY_FORM, ReadText, SecretKind, list_windows
 from apps.core.text.secret_names import FIND_BY_NAME
+from apps.core.text.secret_shapes import FIND_BY_SHAPE
 from apps.core.text.segment import holds_chinese
 from apps.core.text.text_cache import cache_texts
 
@@ -52,7 +53,7 @@ def find_secrets(text: str) -> list[Secret]:
     lowered = _lower(plain)
     found: list[Secret] = []
     read = ReadText(plain, lowered, list_windows(plain, before=100, after=60), list_windows(plain, before=24, after=48))
-    for find in (*FIND_BY_FORM, *FIND_BY_NAME):
+    for find in (*FIND_BY_FORM, *FIND_BY_NAME, *FIND_BY_SHAPE):
         found += [Secret(start, end, kind) for start, end, kind in find(read)]
     found.sort(key=lambda secret: (secret.start, -secret.end))
     kept: list[Secret] = []
