@@ -66,7 +66,8 @@ def _find_tokens(text: ReadText) -> Found:
     for run in _LONG_RUN.finditer(plain):
         for found in _compile_tokens().finditer(plain, run.start(), run.end()):
             # Words in lower case are a name: sk-learn-contrib-estimators.
-            if not ONLY_LETTERS.fullmatch(found[0]) and not is_placeholder(found[0].lower()):
+            is_name = ONLY_LETTERS.fullmatch(found[0]) and max(map(len, found[0].split("-"))) < 24
+            if not is_name and not is_placeholder(found[0].lower()):
                 yield found.start(), found.end(), SecretKind(found.lastgroup or "token")
 
 

@@ -66,6 +66,7 @@ _UNIT = re.compile(
 )
 _CLAUSE_END = re.compile(r"\s{0,3}(?:$|[\n.,;!?，。；！？)）\"'`]|\b(?:and|but|for|so|please|by the way)\b)")
 _VARIABLE = re.compile(r"[a-z_$][\w$]*(?:(?:\.|->|::)[a-z_$][\w$]*)+", re.ASCII)
+_NAMED_VALUE = re.compile(r"[a-z_]+=\w")
 _NO_VALUE = ("http://", "https://", "/", "self.", "--", "->")
 
 
@@ -106,7 +107,12 @@ def _is_password(value: str, *, after: str, quoted: bool, spaced: bool) -> bool:
     has_digit = any(map(str.isdigit, value))
     if not has_digit and (_VARIABLE.fullmatch(lowered) or "password" in lowered or "passwd" in lowered):
         return False
-    if "(" in value or lowered.startswith(_NO_VALUE) or (after.startswith(":") and not has_digit):
+    if (
+        "(" in value
+        or lowered.startswith(_NO_VALUE)
+        or _NAMED_VALUE.match(lowered)
+        or (after.startswith(":") and not has_digit)
+    ):
         return False
     if _UNIT.match(after) and not any(map(str.isalpha, value)):
         return False
@@ -178,7 +184,8 @@ def _compile_numbers() -> tuple[tuple[SecretKind, list[str], re.Pattern[str]], .
             r"(?:code|otp|passcode|pin)\b"
             rf"|(?<![\w.-])(\d{{4,8}})\s?[(（]?[^\d，。\n]{{0,8}}{_any('code_zh')}"
             r"|your code(?: is|:)? ?(\d{3}[ -]?\d{3})(?![\d.]\d|\w)"
-            r"|(?:keypad|门禁|门锁)[^\d\n]{0,12}(\d{4,8})#?(?![\d.]\d|\w)"
+            r"|(?:keypad|门禁|门锁)[^\d\n]{0,30}(\d{4,8})#?(?![\d.]\d|\w)"
+            r"|(?:combo|combination|locker|safe|保险[柜箱])[^\d\n]{0,24}(\d{1,2}-\d{1,2}-\d{1,2})(?![\w-])"
         ),
         SecretKind.CARD: (
             rf"{_any('card_check')}[^\d\n]{{0,8}}(\d{{3,4}})(?!\d|\.\d|年)"

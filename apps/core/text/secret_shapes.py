@@ -23,11 +23,14 @@ _WORDS_IN_RUN = re.compile(r"[A-Z]?[a-z]{4,}")
 _CHANGE = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 # Keys in groups: EA7E-944405, TQUL-AM67-9RXL, 7FFED759 334E65EB.
 _GROUPS = re.compile(r"(?<![\w-])[A-Z0-9]{4,10}(?:[- ][A-Z0-9]{4,10}){1,8}(?![\w-])", re.ASCII)
+_HEX_KEY = re.compile(r"(?<!\w)(?:0x)?[0-9a-f]{64}(?!\w)")
 # A letter, a digit and a mark in one word: Tz9!mountVernon.
 _CHOSEN = re.compile(
     r"(?<![\w!-/:-@])(?=[!-~]{0,40}[a-zA-Z])(?=[!-~]{0,40}\d)(?=\w{0,40}[!@#$%^&*?])[\w!@#$%^&*?.+-]{6,40}"
 )
-_OWN_NUMBER = re.compile(r"(?<![\w-])(?<!\d[.,])[A-Z]{0,2}\d(?:[ -]?\d){6,14}[A-Z]?(?![\w-]|[.,]\d)", re.ASCII)
+_OWN_NUMBER = re.compile(
+    r"(?<![\w-])(?<!\d[.,])(?:[A-Z]{0,2}\d(?:[ -]?\d){6,14}[A-Z]?|[A-Z]{2}\d{6}[A-Z])(?![\w-]|[.,]\d)", re.ASCII
+)
 _CODE = re.compile(
     r"(?<![\w-])(?:\d{4,5}[ -]\d{4,5}|\d{8}|(?=[a-z-]{0,12}\d)[a-z0-9]{4,6}-[a-z0-9]{4,6})(?![\w-])", re.ASCII
 )
@@ -59,10 +62,11 @@ class _Mentions:
 
     def are_near(self, start: int, end: int, *, before: int = _BEFORE, behind: int = _BEHIND) -> bool:
         """Whether one of the words stands at most `before` characters before a value, or `behind` behind it."""
-        for word in self._spans[bisect_left(self._spans, (start - before, 0)) :]:
-            if word[0] >= end + behind:
+        for at in range(bisect_left(self._spans, (start - before, 0)), len(self._spans)):
+            begun, ended = self._spans[at]
+            if begun >= end + behind:
                 break
-            if word[1] <= start or word[0] >= end:
+            if ended <= start or begun >= end:
                 return True
         return False
 
@@ -78,17 +82,18 @@ def looks_random(value: str) -> bool:
 
 
 def _find_keys(text: ReadText) -> Found:
-    spoken = _Mentions(_compile("key"), text)
-    if not spoken:
-        return
-    for found in _RUN.finditer(text.plain):
+    spoken, exported = _Mentions(_compile("key"), text), _Mentions(_compile("hex"), text)
+    for found in _RUN.finditer(text.plain) if spoken else ():
         start, value = found.start(), found[0].rstrip(".-|")
         if "=" in value.rstrip("="):  # name=value
             start += value.index("=") + 1
             value = found[0][start - found.start() :].rstrip(".-|")
         if len(value) >= 14 and looks_random(value) and spoken.are_near(start, start + len(value)):
             yield start, start + len(value), SecretKind.TOKEN
-    for found in _QUARTETS.finditer(text.lowered):
+    for found in _HEX_KEY.finditer(text.lowered) if exported else ():
+        if exported.are_near(*found.span()):
+            yield *found.span(), SecretKind.PRIVATE_KEY
+    for found in _QUARTETS.finditer(text.lowered) if spoken else ():
         if sum(map(str.isdigit, found[0])) >= 2 and spoken.are_near(*found.span()):
             yield *found.span(), SecretKind.TOKEN
 

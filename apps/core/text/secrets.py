@@ -1,8 +1,8 @@
 """Find what must not be remembered: keys, tokens, passwords, card, bank and identity numbers (D4). Pure.
 
-Two ways lead to a secret: its own form (`secret_forms`), and words that name it, "my password is …", 密码是…
-(`secret_names`). Everything takes time that is linear in the length of a text: what repeats in a pattern is bounded, or
-cannot be cut in two ways.
+Three ways lead to a secret: its own form (`secret_forms`), words that name it, "my password is …", 密码是…
+(`secret_names`), and its look beside words that speak of one (`secret_shapes`). Everything takes time that is linear in
+the length of a text: what repeats in a pattern is bounded, or cannot be cut in two ways.
 """
 
 from __future__ import annotations

