@@ -6,6 +6,7 @@ import copy
 import uuid
 from typing import ClassVar, Self
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
@@ -131,6 +132,13 @@ class Space(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)  # a name may say anything, and a log holds no text (R3)
+
+
+def of_user(related_name: str) -> models.ForeignKey[User, User]:
+    """Return the column of whom a row is, and goes with."""
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name=related_name
+    )
 
 
 def in_space() -> models.ForeignKey[Space | None, Space | None]:

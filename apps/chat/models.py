@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.exceptions import ValidationError
@@ -11,8 +10,9 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.models import of_user
 from apps.chat.emotions import UNKNOWN
-from apps.conversations.models import Message, Session
+from apps.conversations.models import Message, of_session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import share_owner
 
@@ -83,12 +83,8 @@ class Edit(models.Model):
         on_delete=models.CASCADE,
         related_name="edit",
     )
-    session = models.ForeignKey(
-        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="edits"
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="edits"
-    )
+    session = of_session("edits")
+    user = of_user("edits")
     replaced = ArrayField(models.UUIDField(), verbose_name=_("replaced messages"))
     retractions = ArrayField(models.UUIDField(), verbose_name=_("retractions"), default=list)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
@@ -133,12 +129,8 @@ class Turn(models.Model):
         on_delete=models.CASCADE,
         related_name="answered_in",
     )
-    session = models.ForeignKey(
-        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="turns"
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="turns"
-    )
+    session = of_session("turns")
+    user = of_user("turns")
     model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS)
     emotion = models.JSONField(_("emotion"), encoder=ReadableJSONEncoder, null=True, blank=True)
     strategy = models.JSONField(_("strategy"), encoder=ReadableJSONEncoder, null=True, blank=True)

@@ -12,7 +12,7 @@ from django.db.models.functions import MD5
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import Space, in_space
+from apps.accounts.models import Space, in_space, of_user
 from apps.conversations.types import MAX_MODEL_CHARS
 from apps.core.same_owner import has_owner, share_owner
 
@@ -29,9 +29,7 @@ class Session(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="chat_sessions"
-    )
+    user = of_user("chat_sessions")
     title = models.CharField(_("title"), max_length=200, blank=True, default="")
     temporary = models.BooleanField(_("temporary"), default=False)
     model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
@@ -63,6 +61,26 @@ class Session(models.Model):
     def learns_in(self) -> uuid.UUID | None:
         """The space that what is learned here goes to, None for everywhere (P3)."""
         return self.space_id if self.space and self.space.learns_to == Space.LearnsTo.SPACE else None
+
+
+def of_session(related_name: str) -> models.ForeignKey[Session, Session]:
+    """Return the column of the session that a row belongs to, and goes with."""
+    return models.ForeignKey(
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name=related_name
+    )
+
+
+def from_session(related_name: str) -> models.ForeignKey[Session | None, Session | None]:
+    """Return the column of the session that a row comes from, as long as there is one."""
+    return models.ForeignKey(
+        Session,
+        verbose_name=_("session"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.SET_NULL,
+        related_name=related_name,
+    )
 
 
 class Role(models.TextChoices):
@@ -103,12 +121,8 @@ class Message(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(
-        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="messages"
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="messages"
-    )
+    session = of_session("messages")
+    user = of_user("messages")
     role = models.CharField(_("role"), max_length=10, choices=Role.choices)
     content = models.TextField(_("content"))
     create_time = models.DateTimeField(_("create time"), default=timezone.now, editable=False)
@@ -186,6 +200,26 @@ class Message(models.Model):
         return f"{self.role} {self.id}"
 
 
+def of_message(related_name: str) -> models.ForeignKey[Message, Message]:
+    """Return the column of the message that a row belongs to, and goes with."""
+    return models.ForeignKey(
+        Message, verbose_name=_("message"), db_constraint=False, on_delete=models.CASCADE, related_name=related_name
+    )
+
+
+def from_message(related_name: str) -> models.ForeignKey[Message | None, Message | None]:
+    """Return the column of the message that a row comes from, as long as there is one."""
+    return models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.SET_NULL,
+        related_name=related_name,
+    )
+
+
 class Attachment(models.Model):
     """The text of a file that was attached to a message; the file itself is not kept.
 
@@ -193,21 +227,9 @@ class Attachment(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="attachments"
-    )
-    session = models.ForeignKey(
-        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="attachments"
-    )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="attachments",
-    )
+    user = of_user("attachments")
+    session = of_session("attachments")
+    message = from_message("attachments")
     name = models.CharField(_("name"), max_length=200)
     text = models.TextField(_("text"))
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
@@ -255,12 +277,8 @@ class Work(models.Model):
         related_name="work",
         db_index=False,  # `work_place` begins with it
     )
-    session = models.ForeignKey(
-        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="work"
-    )
-    message = models.ForeignKey(
-        Message, verbose_name=_("message"), db_constraint=False, on_delete=models.CASCADE, related_name="work"
-    )
+    session = of_session("work")
+    message = of_message("work")
     recorded = models.BooleanField(
         _("recorded only"),
         default=False,
@@ -308,12 +326,8 @@ class Work(models.Model):
 class Recording(models.Model):
     """An idempotency key under which messages were recorded in a session (C9), and what was recorded under it."""
 
-    session = models.ForeignKey(
-        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="recordings"
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="recordings"
-    )
+    session = of_session("recordings")
+    user = of_user("recordings")
     idempotency_key = models.CharField(max_length=255, editable=False)
     digest = models.BinaryField(max_length=32, editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)

@@ -13,8 +13,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import Space, User
-from apps.conversations.models import Message, Session
+from apps.accounts.models import Space, User, of_user
+from apps.conversations.models import from_session, of_message
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import has_owner, share_owner
 
@@ -30,16 +30,8 @@ class StoredResponse(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="stored_responses"
-    )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        db_constraint=False,
-        on_delete=models.CASCADE,
-        related_name="stored_responses",
-    )
+    user = of_user("stored_responses")
+    message = of_message("stored_responses")
     previous = models.UUIDField(null=True, editable=False)
     exchange = models.JSONField(default=list, editable=False)
     model = models.CharField(_("model"), max_length=200, blank=True, default="")
@@ -60,9 +52,7 @@ class StoredResponse(models.Model):
 class ConnectedApp(models.Model):
     """An application that may use a person's memory, from their consent until they or it revoke it."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="connected_apps"
-    )
+    user = of_user("connected_apps")
     application = models.ForeignKey(
         settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
         verbose_name=_("application"),
@@ -104,9 +94,7 @@ class PastImport(models.Model):
         UNDONE = "undone", _("undone")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="past_imports"
-    )
+    user = of_user("past_imports")
     space = models.ForeignKey(
         Space,
         verbose_name=_("space"),
@@ -211,15 +199,7 @@ class ImportItem(models.Model):
     detail = models.CharField(_("detail"), max_length=300, blank=True, default="")
     count = models.PositiveIntegerField(_("count"), default=0)
     payload = models.JSONField(encoder=ReadableJSONEncoder, null=True, editable=False)
-    session = models.ForeignKey(
-        Session,
-        verbose_name=_("session"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="+",
-    )
+    session = from_session("+")
     made_session = models.BooleanField(default=False, editable=False)
     memory_id = models.UUIDField(_("memory"), null=True, blank=True, editable=False)
 

@@ -9,7 +9,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.conversations.models import Message
+from apps.accounts.models import of_user
+from apps.conversations.models import from_message
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import has_owner, share_owner
 
@@ -61,9 +62,7 @@ class ProfileVersion(models.Model):
         on_delete=models.CASCADE,
         related_name="versions",
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="profile_versions"
-    )
+    user = of_user("profile_versions")
     version = models.PositiveIntegerField(_("version"))
     document = models.JSONField(_("document"), encoder=ReadableJSONEncoder)
     by_hand = models.BooleanField(_("edited by hand"))
@@ -87,9 +86,7 @@ class ProfileProposal(models.Model):
     """A change that the assistant proposes for a section edited by hand; the user decides (U3)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="profile_proposals"
-    )
+    user = of_user("profile_proposals")
     section = models.CharField(_("section"), max_length=100)
     text = models.TextField(_("text"))
     status = models.CharField(
@@ -98,15 +95,7 @@ class ProfileProposal(models.Model):
         choices=[("pending", _("pending")), ("accepted", _("accepted")), ("rejected", _("rejected"))],
         default="pending",
     )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="profile_proposals",
-    )
+    message = from_message("profile_proposals")
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.accounts.models import of_user
 from apps.conversations.models import Session
 from apps.core.same_owner import share_owner
 
@@ -22,9 +22,7 @@ class SessionSummary(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="session_summaries"
-    )
+    user = of_user("session_summaries")
     session = models.OneToOneField(
         Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="summary"
     )

@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField, HnswIndex, VectorField
 
-from apps.conversations.models import Message, Role, Session
+from apps.accounts.models import of_user
+from apps.conversations.models import Role, of_message, of_session
 from apps.core.llm.embedding import DIMENSIONS
 from apps.core.same_owner import share_owner
 from apps.memory.models.memories import AtomicMemory, LongTermMemory
@@ -69,26 +70,9 @@ class ConversationEmbedding(IndexedVector):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(
-        Session,
-        verbose_name=_("session"),
-        db_constraint=False,
-        on_delete=models.CASCADE,
-        related_name="conversation_embeddings",
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        on_delete=models.CASCADE,
-        related_name="conversation_embeddings",
-    )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        db_constraint=False,
-        on_delete=models.CASCADE,
-        related_name="conversation_embeddings",
-    )
+    chat = of_session("conversation_embeddings")
+    user = of_user("conversation_embeddings")
+    message = of_message("conversation_embeddings")
     part = models.PositiveSmallIntegerField(_("part"), default=0)
     content = models.TextField(_("content"))
     digest = models.BinaryField(max_length=32, editable=False)

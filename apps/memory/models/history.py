@@ -9,8 +9,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import in_space
-from apps.conversations.models import Message, Session
+from apps.accounts.models import in_space, of_user
+from apps.conversations.models import Session, from_message
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import share_owner
 
@@ -60,9 +60,7 @@ class Change(models.Model):
         LIFE_CYCLE = "life_cycle", _("lifecycle")
         TIDYING = "tidying", _("tidying")
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="changes"
-    )
+    user = of_user("changes")
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("changed by"),
@@ -88,15 +86,7 @@ class Change(models.Model):
         on_delete=models.CASCADE,
         related_name="changes",
     )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="changes",
-    )
+    message = from_message("changes")
     space = in_space()
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
     reason = models.CharField(_("reason"), max_length=300, blank=True, default="", db_default="", editable=False)

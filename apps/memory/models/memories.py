@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from apps.accounts.models import in_space
-from apps.conversations.models import Message, Session
+from apps.accounts.models import in_space, of_user
+from apps.conversations.models import from_message, from_session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import has_owner, share_owner
 from apps.memory.keyed import Mode
@@ -102,27 +102,9 @@ class LongTermMemory(Memory):
     fill all four, with `apps.memory.kinds.LONG_TERM.derive`.
     """
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="long_term_memories"
-    )
-    session = models.ForeignKey(
-        Session,
-        verbose_name=_("session"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="long_term_memories",
-    )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="long_term_memories",
-    )
+    user = of_user("long_term_memories")
+    session = from_session("long_term_memories")
+    message = from_message("long_term_memories")
     space = in_space()
     category = models.CharField(_("category"), max_length=10, choices=Category.choices)
     key = models.CharField(_("key"), max_length=200)
@@ -187,27 +169,9 @@ class AtomicMemory(Memory):
     does (`apps.memory.judge.types.PendingVerdict`).
     """
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="atomic_memories"
-    )
-    session = models.ForeignKey(
-        Session,
-        verbose_name=_("session"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="atomic_memories",
-    )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="atomic_memories",
-    )
+    user = of_user("atomic_memories")
+    session = from_session("atomic_memories")
+    message = from_message("atomic_memories")
     space = in_space()
     content = models.TextField(_("content"))
     source = models.CharField(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.models import in_space
-from apps.conversations.models import Message, Session
+from apps.accounts.models import in_space, of_user
+from apps.conversations.models import from_message, from_session
 from apps.core.same_owner import has_owner, share_owner
 
 
@@ -18,27 +17,9 @@ class SharedContext(models.Model):
     """The background of a case, made once and added to by whoever works on it (X1, X3)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="shared_contexts"
-    )
-    session = models.ForeignKey(
-        Session,
-        verbose_name=_("session"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="shared_contexts",
-    )
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="shared_contexts",
-    )
+    user = of_user("shared_contexts")
+    session = from_session("shared_contexts")
+    message = from_message("shared_contexts")
     space = in_space()
     title = models.CharField(_("title"), max_length=200)
     content = models.TextField(_("content"))
@@ -78,20 +59,10 @@ class ContextEntry(models.Model):
         on_delete=models.CASCADE,
         related_name="entries",
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="context_entries"
-    )
+    user = of_user("context_entries")
     author = models.CharField(_("author"), max_length=100, blank=True, default="")
     text = models.TextField(_("text"))
-    message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        db_constraint=False,
-        on_delete=models.SET_NULL,
-        related_name="context_entries",
-    )
+    message = from_message("context_entries")
     position = models.PositiveIntegerField(_("position"))
     withdrawn = models.BooleanField(_("withdrawn"), default=False, db_default=False)
     via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)

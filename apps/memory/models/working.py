@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.conversations.models import Session
+from apps.accounts.models import of_user
+from apps.conversations.models import Session, of_session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import share_owner
 
@@ -28,9 +28,7 @@ class WorkingMemory(models.Model):
         on_delete=models.CASCADE,
         related_name="working_memory",
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="working_memories"
-    )
+    user = of_user("working_memories")
     current_topic = models.CharField(_("current topic"), max_length=200, null=True, blank=True)  # noqa: DJ001
     context_variables = models.JSONField(_("context variables"), encoder=ReadableJSONEncoder, default=dict, blank=True)
     written = models.JSONField(default=list, blank=True, editable=False)
@@ -61,19 +59,8 @@ class WorkingMemoryRevision(models.Model):
     a working memory that is deleted by hand, and what is removed as a copy of a memory is removed here too (L6).
     """
 
-    session = models.ForeignKey(
-        Session,
-        verbose_name=_("session"),
-        db_constraint=False,
-        on_delete=models.CASCADE,
-        related_name="working_memory_revisions",
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        on_delete=models.CASCADE,
-        related_name="working_memory_revisions",
-    )
+    session = of_session("working_memory_revisions")
+    user = of_user("working_memory_revisions")
     started_at = models.DateTimeField(_("started at"))
     revision = models.PositiveBigIntegerField(_("revision"))
     current_topic = models.CharField(_("current topic"), max_length=200, null=True, blank=True)  # noqa: DJ001
