@@ -1,4 +1,4 @@
-"""Plain values of shared contexts, and whether two titles name the same case. Pure: no Django."""
+"""Shared contexts (X1, X3): made, added to, recorded from messages, withdrawn, deleted with their history (L6, L7)."""
 
 from __future__ import annotations
 

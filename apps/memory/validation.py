@@ -47,14 +47,9 @@ def is_share(value: object) -> bool:
 
 
 def find_problems(fields: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return why each of the given fields of a memory is not acceptable, by name; empty when all are."""
-    problems: dict[str, list[str]] = {}
-    for name, value in fields.items():
-        if problem := _find_problem(name, value):
-            problems[name] = [problem]
-    if not problems:
-        problems |= find_secret_problems(fields)
-    return problems
+    """Return why each of the given fields of a memory of either kind is not acceptable, by name; empty when all are."""
+    problems = {name: [problem] for name, value in fields.items() if (problem := _find_problem(name, value))}
+    return problems or find_secret_problems(fields)
 
 
 def find_secret_problems(fields: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -87,7 +82,13 @@ def _find_problem(name: str, value: Any) -> str | None:
             return "Must not be null or blank."
         case "key":
             return _find_key_problem(value)
-        case "valid_until" if value is not None and not exists_everywhere(value):
+        case "content" if not isinstance(value, str) or not value.strip():
+            return "Must be text that is not blank."
+        case "tags" if not isinstance(value, list | tuple) or len(value) > MAX_TAGS:
+            return f"Must be a list of at most {MAX_TAGS} tags."
+        case "tags" if any(not isinstance(tag, str) or not 0 < len(tag.strip()) <= MAX_TAG_CHARACTERS for tag in value):
+            return f"Each tag must be text of 1 to {MAX_TAG_CHARACTERS} characters."
+        case "timestamp" | "valid_until" if value is not None and not exists_everywhere(value):
             return OUT_OF_RANGE
         case "sensitive":
             return _find_marks_problem(value)
@@ -127,13 +128,8 @@ OUT_OF_RANGE = "Out of range: it has no valid date in some time zones."
 
 
 def check_atomic(fields: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` with the reasons by field, or `TooLarge` for a content of over 32,000 characters.
-
-    Looks at what is there of `content`, `tags`, `timestamp`, `event_start`, `event_end`, `valid_until` and `sensitive`.
-    """
-    problems = {name: [problem] for name, value in fields.items() if (problem := _find_atomic_problem(name, value))}
-    if not problems:
-        problems |= find_secret_problems(fields)
+    """Raise `InvalidInput` with the reasons by field, or `TooLarge` for a content of over 32,000 characters."""
+    problems = find_problems(fields)
     if not problems and (problem := find_event_problem(fields.get("event_start"), fields.get("event_end"))):
         problems["event_end"] = [problem]
     _refuse(problems)
@@ -151,25 +147,6 @@ def find_event_problem(start: datetime | None, end: datetime | None) -> str | No
     if start is None:
         return "Requires event_start."
     return "Must not be before event_start." if end < start else None
-
-
-def _find_atomic_problem(name: str, value: Any) -> str | None:
-    if name in ("timestamp", "valid_until") and value is not None and not exists_everywhere(value):
-        return OUT_OF_RANGE
-    if name == "sensitive":
-        return _find_marks_problem(value)
-    if name not in ("content", "tags"):
-        return None
-    if found := find_forbidden(value):
-        return f"Must not contain {found}."
-    match name:
-        case "content" if not isinstance(value, str) or not value.strip():
-            return "Must be text that is not blank."
-        case "tags" if not isinstance(value, list | tuple) or len(value) > MAX_TAGS:
-            return f"Must be a list of at most {MAX_TAGS} tags."
-        case "tags" if any(not isinstance(tag, str) or not 0 < len(tag.strip()) <= MAX_TAG_CHARACTERS for tag in value):
-            return f"Each tag must be text of 1 to {MAX_TAG_CHARACTERS} characters."
-    return None
 
 
 def _refuse(problems: Mapping[str, list[str]]) -> None:

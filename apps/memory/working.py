@@ -1,4 +1,4 @@
-"""Pure rules of context variables: merging, order of writing, the size limit and eviction (W3, W5, H1, H3)."""
+"""Working memory (W1–W5): the pure rules of its variables, then counting turns, forms, edits and earlier states."""
 
 from __future__ import annotations
 

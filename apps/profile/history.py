@@ -29,10 +29,6 @@ from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.services import lock_profile, restore_document, restore_proposal, save_version
 
 
-def _lock(user: User) -> None:
-    lock_profile(user)
-
-
 def _read(user: User, ids: Collection[UUID]) -> Mapping[UUID, UserProfile]:
     return UserProfile.objects.filter(user=user, version__gt=0).in_bulk(list(ids))
 
@@ -54,8 +50,8 @@ def _restore_proposals(*, user: User, rows: Sequence[tuple[ProfileProposal, Snap
             restore_proposal(proposal, before)
 
 
-KIND = TrackedKind(lock=_lock, read=_read, snapshot=snapshot, restore=_restore)
-PROPOSALS = TrackedKind(lock=_lock, read=_read_proposals, snapshot=snapshot_proposal, restore=_restore_proposals)
+KIND = TrackedKind(lock=lock_profile, read=_read, snapshot=snapshot, restore=_restore)
+PROPOSALS = TrackedKind(lock=lock_profile, read=_read_proposals, snapshot=snapshot_proposal, restore=_restore_proposals)
 
 
 def _find_copies(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:

@@ -197,21 +197,20 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
 @transaction.atomic
 def reject_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
     """Turn a proposal down: what it says is not proposed again. Raises `NotFound`; `Conflict` unless it is pending."""
-    lock_profile(user)
-    proposal = _get_proposal(user, proposal_id, is_pending=True)
-    before = snapshot_proposal(proposal)
-    decided = _decide(proposal, status="rejected", before=before, action=Change.Action.REJECT)
-    record_changes(user=user, changes=[decided], now=now)
-    return proposal
+    return _settle(user, proposal_id, status="rejected", action=Change.Action.REJECT, now=now)
 
 
 @transaction.atomic
 def reopen_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
     """Reopen a decided proposal; what accepting it wrote stays. Raises `NotFound`; `Conflict` when it is pending."""
+    return _settle(user, proposal_id, status="pending", action=Change.Action.EDIT, now=now)
+
+
+def _settle(user: User, proposal_id: UUID, *, status: str, action: Change.Action, now: datetime) -> ProfileProposal:
     lock_profile(user)
-    proposal = _get_proposal(user, proposal_id, is_pending=False)
+    proposal = _get_proposal(user, proposal_id, is_pending=status != "pending")
     before = snapshot_proposal(proposal)
-    decided = _decide(proposal, status="pending", before=before, action=Change.Action.EDIT)
+    decided = _decide(proposal, status=status, before=before, action=action)
     record_changes(user=user, changes=[decided], now=now)
     return proposal
 

@@ -45,11 +45,8 @@ def describe_change(summary: SessionSummary, *, action: Change.Action, before: S
     )
 
 
-def _lock(_user: User) -> None:
-    """Reading locks: writers of a summary hold its session, so only those of the sessions in question have to wait."""
-
-
 def _read(user: User, ids: Collection[UUID]) -> Mapping[UUID, SessionSummary]:
+    # This locks: writers of a summary hold its session, so only those of the sessions in question have to wait.
     summaries = SessionSummary.objects.filter(user=user, id__in=ids)
     sessions = Session.objects.filter(id__in=summaries.values("session_id")).order_by("id")
     held = list(sessions.select_for_update(no_key=True))
@@ -67,7 +64,7 @@ def _restore(*, user: User, rows: Sequence[tuple[SessionSummary, Snapshot | None
         summary.save()
 
 
-KIND = TrackedKind(lock=_lock, read=_read, snapshot=snapshot, restore=_restore)
+KIND = TrackedKind(read=_read, snapshot=snapshot, restore=_restore)
 
 
 def _find_copies(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:

@@ -112,7 +112,7 @@ class TrackedKind:
     read: Callable[[User, Collection[UUID]], Mapping[UUID, Any]]
     snapshot: Callable[[Any], Snapshot]
     restore: Callable[..., None]
-    lock: Callable[[User], None] = lambda _user: None
+    lock: Callable[[User], object] = lambda _user: None
     let_go: Callable[[Sequence[Any]], None] | None = None
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import chain, zip_longest
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from apps.accounts.models import User
 from apps.core.text.clean import estimate_tokens
@@ -66,7 +66,7 @@ def list_known_memories(
     Four queries while all fit, else two more for each text that is searched with, and one call of the embedder.
     """
     long_term = _read_long_term(user, message_ids)
-    atomic = _read_atomic(user, _list_active(user).order_by("-timestamp")[: MAX_READ + 1])
+    atomic = _read_atomic(user, ATOMIC.active(user).order_by("-timestamp")[: MAX_READ + 1])
     chosen = [*long_term, *atomic]
     if len(atomic) > MAX_READ or sum(map(_count_tokens, chosen)) > budget:
         chosen = _choose_nearest(user, long_term, said=said, budget=budget)
@@ -86,10 +86,6 @@ def _order(lines: Lines) -> tuple[datetime, str]:
 
 def _count_tokens(lines: Lines) -> int:
     return sum(estimate_tokens(line.text) + _TOKENS_PER_LINE for line in lines)
-
-
-def _list_active(user: User) -> QuerySet[AtomicMemory]:
-    return ATOMIC.active(user)
 
 
 def _read_atomic(user: User, rows: Iterable[AtomicMemory]) -> list[Lines]:
@@ -139,7 +135,7 @@ def _choose_nearest(user: User, long_term: Sequence[Lines], *, said: Sequence[st
         order = _take_turns([_search_long_term(user, probe, vectors.get(probe)) for probe in probes])
     chosen, left = _fill((by_id[found] for found in order if found in by_id), budget // 2)
     nearest = list(_take_turns([_search_atomic(user, probe, vectors.get(probe)) for probe in probes]))
-    rows = _list_active(user).in_bulk(nearest)
+    rows = ATOMIC.active(user).in_bulk(nearest)
     atomic = _read_atomic(user, (rows[found] for found in nearest if found in rows))
     return [*chosen, *_fill(atomic, left + budget - budget // 2)[0]]
 
