@@ -12,13 +12,12 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role
-from apps.memory.entries import create_memory
 from apps.memory.judge.review import reject_memory
 from apps.memory.keyed import Action, MemoryUpdate, ProposedEntry
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import LongTermMemory, Status
 from tests.support import entries as support
-from tests.support.factories import SessionFactory, UserFactory
+from tests.support.factories import SessionFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 Record = Callable[..., list[MemoryUpdate]]
@@ -250,16 +249,6 @@ def test_any_number_of_entries_costs_the_same_few_queries(user: User, record: Re
     record(entry("first", "prepares the embedding model"))
     assert count(entry("k0", "old")) == 7
     assert count(*(entry(f"k{number}", "new") for number in range(40))) in (8, 9)
-
-
-@pytest.mark.spec("L3")
-def test_nothing_crosses_to_another_user(user: User, record: Record) -> None:
-    other = UserFactory()
-    theirs, _action = create_memory(user=other, category="fact", key="city", value="Paris", now=NOW)
-    (update,) = record(entry("city", "Berlin", category="fact"))
-    assert update.action is Action.CREATED
-    theirs.refresh_from_db()
-    assert (theirs.status, theirs.value, theirs.superseded_by_id) == ("active", "Paris", None)
 
 
 @pytest.mark.spec("L3")

@@ -582,17 +582,10 @@ def test_several_move_as_one_operation_and_come_back_together(user: User) -> Non
     }
 
 
-def test_history_stays_as_it_was(user: User) -> None:
-    old = LongTermMemoryFactory(user=user, key="city", value="Berlin", category="fact", now=NOW)
-    LongTermMemoryFactory(user=user, key="city", value="Paris", category="fact", now=NOW)
+def test_history_and_an_unknown_category_change_nothing(user: User) -> None:
+    old, new = (LongTermMemoryFactory(user=user, key="city", value=name, category="fact") for name in ("Ulm", "Bath"))
     assert set_category(user=user, ids=[old.id], category="pattern", now=NOW) == 0
-    old.refresh_from_db()
-    assert old.category == "fact"
-
-
-def test_an_unknown_category_changes_nothing(user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, category="fact", now=NOW)
     with pytest.raises(InvalidInput):
-        set_category(user=user, ids=[memory.id], category="mood", now=NOW)
-    assert categories(user) == {memory.key: "fact"}
+        set_category(user=user, ids=[new.id], category="mood", now=NOW)
+    assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"fact"}
     assert Change.objects.filter(action="edit").count() == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -16,16 +15,16 @@ from apps.core.text.commands import read_commands
 from apps.memory.archive import list_important
 from apps.memory.commands import Outcome, run_commands
 from apps.memory.contexts import append_entry, create_context, record_context
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
 from apps.memory.judge.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Relation, Said, Verdict
-from apps.memory.judge.verdicts import record_verdicts
-from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memories, create_atomic_memory, merge_memories, update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.transfer import Adoption, ForeignMemory, adopt_memories, import_memories
 from apps.memory.types import AtomicDraft, KindName
 from apps.memory.working import Variables, WorkingMemorySnapshot
+from tests.support import judged
+from tests.support.entries import entry, record
 from tests.support.factories import SessionFactory
 
 pytestmark = [pytest.mark.spec("D4"), pytest.mark.django_db]
@@ -45,31 +44,14 @@ def _stored(user: User) -> str:
     return json.dumps(rows, ensure_ascii=False)
 
 
-def _record(
-    user: User,
-    *statements: JudgedStatement,
-    operations: Sequence[JudgedOperation] = (),
-    known: Sequence[KnownMemory] = (),
-) -> None:
-    record_verdicts(
-        user=user,
-        statements=statements,
-        operations=operations,
-        known=known,
-        max_length=500,
-        auto_accept_confidence=0.7,
-        now=NOW,
-    )
-
-
 def test_of_a_models_statements_only_the_one_with_a_secret_is_left_out(user: User) -> None:
-    _record(
-        user,
-        JudgedStatement(content="The user lives in York.", source=_said()),
-        JudgedStatement(content=f"The user's wifi password is {SECRET}.", source=_said()),
-        JudgedStatement(content="用户的密码是 [密码]。", source=_said()),
-        JudgedStatement(content="用户喜欢茶。", source=_said(), tags=["tea"]),
-    )
+    contents = [
+        "The user lives in York.",
+        f"The user's wifi password is {SECRET}.",
+        "用户的密码是 [密码]。",
+        "用户喜欢茶。",
+    ]
+    judged.record(user, [JudgedStatement(content=content, source=_said()) for content in contents])
     assert {row.content for row in AtomicMemory.objects.filter(user=user)} == {
         "The user lives in York.",
         "用户喜欢茶。",
@@ -81,12 +63,9 @@ def test_what_an_operation_or_a_merge_would_write_is_left_out_as_well(user: User
     known = [KnownMemory(KindName.ATOMIC, row.id, row.content, number=1)]
     merged = f"The user has a router with the password {SECRET}."
     refines = Verdict(Relation.REFINES, (1,), merged=merged)
-    _record(
-        user,
-        JudgedStatement(content="The router is white.", source=_said(), verdict=refines),
-        operations=(JudgedOperation(operation=Operation.REPLACE, targets=(1,), source=_said(), text=merged),),
-        known=known,
-    )
+    stated = JudgedStatement(content="The router is white.", source=_said(), verdict=refines)
+    asked = JudgedOperation(operation=Operation.REPLACE, targets=(1,), source=_said(), text=merged)
+    judged.record(user, [stated], operations=[asked], known=known)
     row.refresh_from_db()
     assert row.content == "The user has a router."
     assert SECRET not in _stored(user)
@@ -96,24 +75,20 @@ def test_an_operation_that_waits_shows_its_message_masked(user: User) -> None:
     row, _new = create_atomic_memory(user=user, content="The user has a router.", now=NOW)
     known = [KnownMemory(KindName.ATOMIC, row.id, row.content, number=1)]
     said = _said(f"The router is gone. My password is {SECRET}")
-    _record(
-        user,
-        operations=(JudgedOperation(operation=Operation.END, targets=(1,), source=said, confidence=0.1),),
-        known=known,
-    )
+    asked = JudgedOperation(operation=Operation.END, targets=(1,), source=said, confidence=0.1)
+    judged.record(user, [], operations=[asked], known=known)
     assert "[password]" in _stored(user)
     assert SECRET not in _stored(user)
 
 
 def test_of_a_models_entries_only_the_one_with_a_secret_is_left_out(user: User) -> None:
     entries = [
-        ProposedEntry(category="fact", key="home", value="York"),
-        ProposedEntry(category="fact", key="wifi password", value=SECRET),
-        ProposedEntry(category="fact", key="logins", value={"mail": {"password": SECRET}}),
-        ProposedEntry(category="fact", key="api key", value="[API key]"),
+        entry("home", "York"),
+        entry("wifi password", SECRET),
+        entry("logins", {"mail": {"password": SECRET}}),
+        entry("api key", "[API key]"),
     ]
-    said = {"session_id": None, "message_id": None, "said_at": NOW, "message_text": ""}
-    record_entries(user=user, entries=entries, auto_accept_confidence=0.5, now=NOW, **said)
+    record(user, *entries)
     assert [row.key for row in LongTermMemory.objects.filter(user=user)] == ["home"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,22 +12,18 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.accounts.types import Handling, Sensitive, SensitiveHandling
 from apps.chat.models import Turn
-from apps.conversations.models import Message, Role
+from apps.conversations.models import Message
 from apps.memory.changes.undo import undo_operation
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory, find_reason, reject_memory
 from apps.memory.judge.types import (
     JudgedOperation,
-    JudgedStatement,
     KnownMemory,
     Operation,
     Reason,
     Relation,
-    Said,
     Verdict,
 )
-from apps.memory.judge.verdicts import record_verdicts
-from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM
 from apps.memory.lifecycle import count_marked, create_atomic_memory, merge_memories, update_memory
 from apps.memory.marks import read_marks
@@ -37,56 +32,38 @@ from apps.memory.recall.rounds import find_withheld
 from apps.memory.transfer import export_memories, import_memories
 from apps.memory.types import KindName
 from apps.panel.turns import find_turn_effects
+from tests.support import judged as judged_support
 from tests.support.answers import answer
-from tests.support.factories import SessionFactory, UserFactory
+from tests.support.entries import entry, record
+from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient
+from tests.support.judged import NOW, cite, say
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("D4")]
 
-NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
 HEALTH = SensitiveHandling(health=Handling.EXCLUDE)
 LITHIUM = "The user takes lithium."
 YORK = "The user lives in York."
 
 
 def hear(content: str = "I see a doctor.") -> Message:
-    session = SessionFactory()
-    return Message.objects.create(session=session, user=session.user, role=Role.USER, content=content, position=1)
+    return say(UserFactory(), content)
 
 
 def state(message: Message, *contents: tuple[str, list[str]], sensitive: SensitiveHandling, **verdict: Any) -> None:
     """Record what a judge made of a message; of each statement its content and its marks."""
-    said = Said(message.id, message.session_id, NOW, message.content)
-    known, judged = verdict.pop("known", []), Verdict(**verdict) if verdict else Verdict()
-    record_verdicts(
-        user=message.user,
-        statements=[
-            JudgedStatement(content=content, source=said, verdict=judged, sensitive=marks)
-            for content, marks in contents
-        ],
-        known=known,
-        max_length=500,
-        auto_accept_confidence=0.7,
-        sensitive=sensitive,
-        now=NOW,
-    )
+    known, judged = verdict.pop("known", []), Verdict(**verdict)
+    statements = [
+        judged_support.state(message, content, verdict=judged, sensitive=marks) for content, marks in contents
+    ]
+    judged_support.record(message.user, statements, known=known, sensitive=sensitive)
 
 
 def propose(message: Message, sensitive: SensitiveHandling, *, value: Any = "lithium", **fields: Any) -> list[Any]:
     """Record an entry that a model marked as health."""
-    entry = ProposedEntry(category="fact", key="medication", value=value, sensitive=["health"], **fields)
-    return record_entries(
-        user=message.user,
-        entries=[entry],
-        session_id=message.session_id,
-        message_id=message.id,
-        said_at=NOW,
-        message_text=message.content,
-        auto_accept_confidence=0.7,
-        sensitive=sensitive,
-        now=NOW,
-    )
+    proposed = entry("medication", value, sensitive=["health"], **fields)
+    return record(message.user, proposed, message=message, sensitive=sensitive, now=NOW)
 
 
 @pytest.mark.parametrize("category", [*Sensitive])
@@ -94,12 +71,9 @@ def propose(message: Message, sensitive: SensitiveHandling, *, value: Any = "lit
 def test_each_choice_decides_for_its_category_in_both_kinds(category: Sensitive, choice: Handling) -> None:
     message = hear(content="I take lithium.")
     chosen = SensitiveHandling(**{category: choice})
-    entry = ProposedEntry(category="fact", key="told", value="lithium", sensitive=[category.value])
     state(message, (LITHIUM, [category.value]), (YORK, []), sensitive=chosen)
-    common = {"session_id": message.session_id, "message_id": message.id, "said_at": NOW, "now": NOW}
-    record_entries(
-        user=message.user, entries=[entry], message_text="", auto_accept_confidence=0.7, sensitive=chosen, **common
-    )
+    told = entry("told", "lithium", sensitive=[category.value])
+    record(message.user, told, message=message, sensitive=chosen, now=NOW)
     marked = [row for kind in KINDS for row in kind.model.objects.all() if row.sensitive]
     statuses = {"remember": ["active"] * 2, "review": ["pending"] * 2, "exclude": []}
     assert [row.status for row in marked] == statuses[choice]
@@ -140,10 +114,10 @@ def test_what_is_excluded_still_ends_what_it_contradicts() -> None:
     message = hear("I stopped taking lithium.")
     user = message.user
     atomic, _new = create_atomic_memory(user=user, content="The user takes lithium. The user fences.", now=NOW)
-    entry, _action = create_memory(user=user, category="fact", key="medication", value="lithium", now=NOW)
+    stated, _action = create_memory(user=user, category="fact", key="medication", value="lithium", now=NOW)
     known = [
         KnownMemory(KindName.ATOMIC, atomic.id, atomic.content, number=1),
-        KnownMemory(KindName.LONG_TERM, entry.id, "medication: lithium", number=2),
+        KnownMemory(KindName.LONG_TERM, stated.id, "medication: lithium", number=2),
     ]
     verdict = {"relation": Relation.CONTRADICTS, "targets": (1, 2), "left": "The user fences."}
     state(message, ("The user stopped lithium.", ["health"]), sensitive=HEALTH, known=known, **verdict)
@@ -175,19 +149,10 @@ def test_what_its_owner_wrote_is_not_ended_by_what_is_excluded() -> None:
 def test_an_excluded_change_ends_and_writes_nothing(operation: Operation, contents: list[str]) -> None:
     message = hear()
     atomic, _new = create_atomic_memory(user=message.user, content=LITHIUM, now=NOW)
-    said = Said(message.id, message.session_id, datetime(2026, 11, 23, tzinfo=UTC), message.content)
     text = None if operation is Operation.END else "The user takes valproate."
-    asked = JudgedOperation(operation=operation, targets=(1,), source=said, text=text, sensitive=["health"])
-    record_verdicts(
-        user=message.user,
-        statements=[],
-        operations=[asked],
-        known=[KnownMemory(KindName.ATOMIC, atomic.id, atomic.content, number=1)],
-        max_length=500,
-        auto_accept_confidence=0.7,
-        sensitive=HEALTH,
-        now=NOW,
-    )
+    asked = JudgedOperation(operation=operation, targets=(1,), source=cite(message), text=text, sensitive=["health"])
+    known = [KnownMemory(KindName.ATOMIC, atomic.id, atomic.content, number=1)]
+    judged_support.record(message.user, [], operations=[asked], known=known, sensitive=HEALTH)
     assert [row.content for row in ATOMIC.active(message.user)] == contents
     message.refresh_from_db()
     assert message.not_remembered == (None if operation is Operation.END else ["health"])
@@ -219,8 +184,8 @@ def test_what_waits_says_why_and_becomes_a_memory_with_a_yes() -> None:
     assert [(row.content, row.sensitive) for row in ATOMIC.active(message.user)] == [(LITHIUM, ["health"])]
     (update,) = propose(message, chosen)
     assert update.action == "pending"
-    entry = accept_memory(LONG_TERM, user=message.user, memory_id=update.id, now=NOW)
-    assert (entry.status, entry.sensitive) == (Status.ACTIVE, ["health"])
+    accepted = accept_memory(LONG_TERM, user=message.user, memory_id=update.id, now=NOW)
+    assert (accepted.status, accepted.sensitive) == (Status.ACTIVE, ["health"])
     # Said again it is known, and nobody is asked twice.
     assert [one.action for one in propose(message, chosen)] == ["refreshed"]
 
@@ -236,11 +201,7 @@ def test_taking_away_is_never_excluded() -> None:
 def test_a_list_keeps_the_mark_of_what_it_holds() -> None:
     message = hear()
     propose(message, SensitiveHandling(), mode="add")
-    unmarked = ProposedEntry(category="fact", key="medication", value="tea", mode="add")
-    record_entries(
-        user=message.user, entries=[unmarked], session_id=None, message_id=None, said_at=NOW, message_text="",
-        auto_accept_confidence=0.7, now=NOW,
-    )  # fmt: skip
+    record(message.user, entry("medication", "tea", mode="add"), at=NOW)
     found = LONG_TERM.active(message.user).get()
     assert (found.value, found.sensitive) == (["lithium", "tea"], ["health"])
 

@@ -18,10 +18,9 @@ from apps.memory.changes.records import list_changes
 from apps.memory.changes.undo import undo_operation
 from apps.memory.contexts import create_context, list_contexts
 from apps.memory.deletion import delete_memories
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory, find_reason
 from apps.memory.judge.types import Reason
-from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, merge_memories, mute_memories, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
@@ -29,6 +28,7 @@ from apps.memory.recall.both import recall_memories
 from apps.memory.recall.former import recall_former
 from apps.memory.recall.rounds import recall_rounds
 from apps.memory.spaces import Moved, delete_space, move_memories, move_session
+from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, know, learn, operate, say
 
@@ -125,18 +125,8 @@ def test_what_used_to_be_is_told_where_it_was(at: Places) -> None:
 
 @pytest.mark.spec("P3")
 def test_what_is_learned_goes_where_it_was_said(at: Places) -> None:
-    entry = ProposedEntry(category="fact", key="hero", value="Ada", confidence=0.9)
     message = say(at.novel, "The hero is called Ada.")
-    record_entries(
-        user=at.novel,
-        entries=[entry],
-        session_id=message.session_id,
-        message_id=message.id,
-        said_at=NOW,
-        message_text=message.content,
-        auto_accept_confidence=0.7,
-        now=NOW,
-    )
+    record(at.novel, entry("hero", "Ada", confidence=0.9), message=message)
     learn(at.novel, "The heroine has a brother.")
     assert {row.space_id for kind in (LONG_TERM, ATOMIC) for row in kind.rows(at.user)} == {at.novel.sight.space}
     assert {change.space_id for change in Change.objects.all()} == {at.novel.sight.space}

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
+from apps.accounts.types import REMEMBER_ALL, SensitiveHandling
 from apps.conversations.models import Message
 from apps.memory.entries import record_entries
 from apps.memory.keyed import MemoryUpdate, ProposedEntry
@@ -28,6 +29,7 @@ def record(
     message: Message | None = None,
     session_id: UUID | None = None,
     threshold: float = 0.7,
+    sensitive: SensitiveHandling = REMEMBER_ALL,
 ) -> list[MemoryUpdate]:
     """Record what a message proposes that was said `at` then; without `message` nobody knows where."""
     return record_entries(
@@ -38,6 +40,7 @@ def record(
         said_at=message.create_time if message else at,
         message_text=message.content if message else text,
         auto_accept_confidence=threshold,
+        sensitive=sensitive,
         now=now or at,
     )
 

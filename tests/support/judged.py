@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps.accounts.models import User
+from apps.accounts.types import REMEMBER_ALL, SensitiveHandling
 from apps.conversations.models import Message, Role, Session
 from apps.memory.changes.records import changed_by
 from apps.memory.judge.known import list_known_memories
@@ -110,6 +111,7 @@ def record(
     operations: Sequence[JudgedOperation] = (),
     known: Sequence[KnownMemory] = (),
     max_length: int = 500,
+    sensitive: SensitiveHandling = REMEMBER_ALL,
 ) -> list[AtomicMemory]:
     """Carry out what a judge answered."""
     with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
@@ -120,6 +122,7 @@ def record(
             known=known,
             max_length=max_length,
             auto_accept_confidence=0.7,
+            sensitive=sensitive,
             now=NOW,
         )
 

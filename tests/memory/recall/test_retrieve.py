@@ -52,13 +52,6 @@ def test_pronouns_match_each_other(user: User, remember: Remember, key: str, mes
     assert found.keyword_score == pytest.approx(1.0)
 
 
-@pytest.mark.spec("K4")
-def test_programming_in_programming_language_preference_is_between_zero_and_one(user: User, remember: Remember) -> None:
-    remember("编程语言偏好", "Python")
-    [found] = retrieve(user, "编程")
-    assert found.keyword_score == pytest.approx(0.7)
-
-
 @pytest.mark.spec("K6")
 def test_a_message_about_a_preference_recalls_preferences_first_and_keeps_the_weights(
     user: User, remember: Remember

@@ -320,24 +320,7 @@ def test_nothing_was_ever_embedded(client: APIClient) -> None:
     assert search(client, query="我喜欢喝茶").json() == {"results": []}
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        ({}, 400, "query"),
-        ({"query": " "}, 400, "query"),
-        ({"query": "x", "top_k": 0}, 400, "top_k"),
-        ({"query": "x", "top_k": 51}, 400, "top_k"),
-        ({"query": "x", "top_k": "5"}, 400, "top_k"),
-        ({"query": "x", "top_k": True}, 400, "top_k"),
-        ({"query": "x", "threshold": 1.5}, 400, "threshold"),
-        ({"query": "x", "threshold": -0.1}, 400, "threshold"),
-        ({"query": "x", "threshold": "0.5"}, 400, "threshold"),
-        ({"query": "x", "chat_id": "no"}, 404, None),
-    ],
-)
-def test_bad_input(client: APIClient, body: dict[str, object], status: int, field: str | None) -> None:
-    response = search(client, **body)
-
-    assert response.status_code == status
-    assert set(response.json()["error"]) == {"code", "message", "fields"}
-    assert field is None or field in response.json()["error"]["fields"]
+def test_bad_input(client: APIClient) -> None:
+    refused = search(client, query=" ", top_k=True, threshold="0.5")
+    assert (refused.status_code, set(refused.json()["error"]["fields"])) == (400, {"query", "top_k", "threshold"})
+    assert search(client, query="x", chat_id="no").status_code == 404

@@ -11,7 +11,7 @@ from apps.accounts.services.people import update_settings
 from apps.chat.turn.open import open_form_turn, open_message_turn
 from apps.conversations.models import Session
 from apps.memory import archive
-from apps.memory.archive import archive_working_memory, expire_working_memory
+from apps.memory.archive import expire_working_memory
 from apps.memory.deletion import delete_all_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
@@ -103,15 +103,6 @@ def test_by_default_nothing_is_archived(session: Session) -> None:
     talk(session)
     assert expire_working_memory(now=LATER) == 1
     assert not LongTermMemory.objects.exists()
-
-
-def test_expired_twice_is_archived_once(session: Session) -> None:
-    want(session)
-    talk(session)
-    assert archive_working_memory(user=session.user, session_id=session.id, now=LATER) is True
-    assert archive_working_memory(user=session.user, session_id=session.id, now=LATER) is False
-    assert expire_working_memory(now=LATER) == 0
-    assert LongTermMemory.objects.count() == 5
 
 
 def test_a_later_expiry_brings_the_archive_up_to_date(session: Session) -> None:
