@@ -5,7 +5,7 @@ A job writes inside `finish`, or not at all (see `apps.conversations.worker`).
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any
 
 from celery import Task, shared_task
 from django.conf import settings
@@ -45,40 +45,33 @@ _JOB: dict[str, Any] = {
 }
 
 
-class Run(TypedDict):
-    """Which run a task is, as `drain` wants to know it."""
-
-    token: str
-    worker: str
-    resumes: bool
-
-
-def name_run(task: Task[Any, Any]) -> Run:
-    """Name this run; a task that is delivered again because its process was killed has the same token.
+def _drain(task: Task[Any, Any], *, kind: Work.Kind, claim: Any, job: Any) -> None:
+    """Do what is due in this run; a task that is delivered again because its process was killed has the same token.
 
     It resumes where it was ended by the database, and not by the death of its process.
     """
     request = task.request
     redelivered = (request.delivery_info or {}).get("redelivered")
-    return Run(token=str(request.id), worker=request.hostname or "", resumes=bool(request.retries) and not redelivered)
+    resumes = bool(request.retries) and not redelivered
+    drain(kind=kind, claim=claim, job=job, token=str(request.id), worker=request.hostname or "", resumes=resumes)
 
 
 @shared_task(**_JOB)
 def embed(self: Task[Any, Any]) -> None:
     """Embed messages from any users in batches."""
-    drain(kind=Work.Kind.EMBED, claim=claim_batch, job=embed_messages, **name_run(self))
+    _drain(self, kind=Work.Kind.EMBED, claim=claim_batch, job=embed_messages)
 
 
 @shared_task(**_JOB)
 def extract(self: Task[Any, Any]) -> None:
     """Turn rounds into memories, session by session."""
-    drain(kind=Work.Kind.EXTRACT, claim=claim_rounds, job=extract_memories, **name_run(self))
+    _drain(self, kind=Work.Kind.EXTRACT, claim=claim_rounds, job=extract_memories)
 
 
 @shared_task(**_JOB)
 def summarize(self: Task[Any, Any]) -> None:
     """Write summaries, session by session."""
-    drain(kind=Work.Kind.SUMMARIZE, claim=claim_session, job=summarize_session, **name_run(self))
+    _drain(self, kind=Work.Kind.SUMMARIZE, claim=claim_session, job=summarize_session)
 
 
 @shared_task

@@ -24,9 +24,9 @@ from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords, stem
 from apps.core.text.secrets import describe_problem, find_secret, mask_secrets
 from apps.memory.changes.records import (
-    ChangeDraft,
     Snapshot,
     TrackedKind,
+    describe_change,
     empty_history,
     find_states_since,
     forget_history,
@@ -276,13 +276,8 @@ def _create(
         created_at=now,
         updated_at=now,
     )
-    made = ChangeDraft(
-        Change.Kind.CONTEXT,
-        Change.Action.CREATE,
-        context.id,
-        before=None,
-        after=snapshot(context),
-        space_id=context.space_id,
+    made = describe_change(
+        Change.Kind.CONTEXT, context, action=Change.Action.CREATE, before=None, space_id=context.space_id
     )
     record_changes(user=user, changes=[made], now=now)
     return context

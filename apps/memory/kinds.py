@@ -27,7 +27,7 @@ from apps.core.text.keywords import extract_keywords
 from apps.core.text.search import bm25_terms, index_literal, index_terms, keyword_query
 from apps.core.text.segment import is_cjk
 from apps.core.text.sentences import split_sentences
-from apps.memory.changes.records import ChangeDraft, Snapshot
+from apps.memory.changes.records import ChangeDraft, Snapshot, describe_change
 from apps.memory.keyed import add_question_words, join_text, list_items, list_words, phrase_memory
 from apps.memory.marks import sort_marks
 from apps.memory.models import (
@@ -186,15 +186,8 @@ class MemoryKind(ABC):
 
     def draft(self, memory: Any, *, action: Change.Action, before: Snapshot | None, **fields: Any) -> ChangeDraft:
         """Return the record of a change of a memory, as it is now; `fields`: the others of `ChangeDraft`."""
-        return ChangeDraft(
-            kind=self.change_kind,
-            action=action,
-            object_id=memory.id,
-            before=before,
-            after=self.snapshot(memory),
-            space_id=memory.space_id,
-            **fields,
-        )
+        space_id = memory.space_id
+        return describe_change(self.change_kind, memory, action=action, before=before, space_id=space_id, **fields)
 
     def put_back(self, memory: Any, state: Snapshot) -> None:
         """Give a memory the tracked fields that it had; what is derived from its text stays as it is."""

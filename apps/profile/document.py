@@ -13,7 +13,7 @@ from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden, normalize_line_ends
 from apps.core.text.fold import normalize_key
 from apps.core.text.secrets import describe_problem, find_secret
-from apps.memory.changes.records import ChangeDraft, Snapshot, empty_history, forget_history, list_recorded
+from apps.memory.changes.records import Snapshot, empty_history, forget_history, list_recorded
 from apps.memory.models import Change
 from apps.profile.models import ProfileProposal, UserProfile
 
@@ -175,27 +175,9 @@ def find_section(name: str, *, among: Iterable[str]) -> str | None:
     return next((known for known in (*TEXT_SECTIONS, *among) if normalize_key(known) == wanted), None)
 
 
-def describe_change(profile: UserProfile, *, action: Change.Action, before: Snapshot | None) -> ChangeDraft:
-    """Return the record of a change of the document, as it is now."""
-    return ChangeDraft(
-        kind=Change.Kind.PROFILE, action=action, object_id=profile.id, before=before, after=snapshot(profile)
-    )
-
-
 def snapshot_proposal(proposal: ProfileProposal) -> Snapshot:
     """Return what is proposed, and whether it waits for a decision."""
     return {"section": proposal.section, "text": proposal.text, "status": proposal.status}
-
-
-def describe_decision(proposal: ProfileProposal, *, action: Change.Action, before: Snapshot) -> ChangeDraft:
-    """Return the record of what was decided about a proposal."""
-    return ChangeDraft(
-        kind=Change.Kind.PROPOSAL,
-        action=action,
-        object_id=proposal.id,
-        before=before,
-        after=snapshot_proposal(proposal),
-    )
 
 
 def forget_decisions(*, user: User, where: Callable[[str], bool], now: datetime) -> None:

@@ -11,13 +11,19 @@ from apps.accounts.models import User
 from apps.core.text.commands import Statement
 from apps.core.text.grounding import Traces
 from apps.core.text.sentences import split_sentences
-from apps.memory.changes.records import ChangeDraft, Snapshot, TrackedKind, forget_history, list_recorded
+from apps.memory.changes.records import (
+    ChangeDraft,
+    Snapshot,
+    TrackedKind,
+    describe_change,
+    forget_history,
+    list_recorded,
+)
 from apps.memory.commands import StatementHolder
 from apps.memory.deletion import CopyHolder, MemoryCopy
 from apps.memory.models import Change
 from apps.profile.document import (
     Document,
-    describe_change,
     forget_decisions,
     format_state,
     parse_state,
@@ -139,7 +145,7 @@ def _remove_statements(user: User, parts: Sequence[tuple[str, int]], now: dateti
         document[section] = "".join(text for at, text in enumerate(sentences) if (section, at) not in parts).strip()
     profile.forgotten_at = now
     save_version(profile, {name: text for name, text in document.items() if text}, by_hand=True, now=now)
-    return [describe_change(profile, action=Change.Action.EDIT, before=before)]
+    return [describe_change(Change.Kind.PROFILE, profile, action=Change.Action.EDIT, before=before)]
 
 
 def _describe_removed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -26,7 +26,7 @@ from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
 from apps.core.text.secrets import mask_secrets
 from apps.core.text.sentences import cut_at_sentence
-from apps.memory.changes.records import ChangeDraft, Snapshot, forget_history, record_changes
+from apps.memory.changes.records import ChangeDraft, Snapshot, describe_change, forget_history, record_changes
 from apps.memory.models import Change
 from apps.profile.document import (
     MAX_PENDING_PROPOSALS,
@@ -38,8 +38,6 @@ from apps.profile.document import (
     apply_changes,
     check_secret,
     check_size,
-    describe_change,
-    describe_decision,
     find_section,
     forget_decisions,
     read_document,
@@ -274,7 +272,7 @@ def _write(
     before = snapshot(profile) if profile.version else None
     save_version(profile, document, by_hand=by_hand, now=now)
     action = Change.Action.CREATE if before is None else action
-    return [describe_change(profile, action=action, before=before)]
+    return [describe_change(Change.Kind.PROFILE, profile, action=action, before=before)]
 
 
 def save_version(profile: UserProfile, document: Document, *, by_hand: bool, now: datetime) -> None:
@@ -303,7 +301,7 @@ def _decide(proposal: ProfileProposal, *, status: str, before: Snapshot, action:
     """Save what was decided about a proposal; return the change to record."""
     proposal.status = status
     proposal.save(update_fields=["status", "text"])
-    return describe_decision(proposal, action=action, before=before)
+    return describe_change(Change.Kind.PROPOSAL, proposal, action=action, before=before)
 
 
 def _get_proposal(user: User, proposal_id: UUID, *, is_pending: bool) -> ProfileProposal:

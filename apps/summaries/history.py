@@ -16,7 +16,7 @@ from apps.conversations.queue import release_work
 from apps.conversations.rounds import list_conversation_summaries, rewrite_summary
 from apps.conversations.sessions import is_made_title, lock_session, rename_session
 from apps.core.text.grounding import Traces
-from apps.memory.changes.records import ChangeDraft, Snapshot, TrackedKind, forget_history, list_recorded
+from apps.memory.changes.records import Snapshot, TrackedKind, forget_history, list_recorded
 from apps.memory.deletion import CopyHolder, MemoryCopy
 from apps.memory.models import Change
 from apps.memory.recall.former import REMOVED
@@ -30,19 +30,6 @@ EMPTY: Snapshot = {"title": "", "snippet": "", "edited": False}
 def snapshot(summary: SessionSummary) -> Snapshot:
     """Return what a person could care for of a summary, as JSON."""
     return {"title": summary.title, "snippet": summary.snippet, "edited": summary.edited}
-
-
-def describe_change(summary: SessionSummary, *, action: Change.Action, before: Snapshot | None) -> ChangeDraft:
-    """Return the record of a change of a summary, as it is now; it goes with the session."""
-    return ChangeDraft(
-        kind=Change.Kind.SUMMARY,
-        action=action,
-        object_id=summary.id,
-        before=before,
-        after=snapshot(summary),
-        session_id=summary.session_id,
-        space_id=summary.session.space_id,
-    )
 
 
 def _read(user: User, ids: Collection[UUID]) -> Mapping[UUID, SessionSummary]:

@@ -26,7 +26,7 @@ from apps.conversations.types import Line
 from apps.core.db import fetch_rows, release_connections
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.text.secrets import describe_problem, find_secret, mask_secrets
-from apps.memory.changes.records import Origin, Snapshot, changed_by, forget_history, record_changes
+from apps.memory.changes.records import Origin, Snapshot, changed_by, describe_change, forget_history, record_changes
 from apps.memory.models import Change
 from apps.memory.recall.former import REMOVED, cut_ended
 from apps.summaries.drafting import (
@@ -37,7 +37,7 @@ from apps.summaries.drafting import (
     draft_session_note,
     get_room,
 )
-from apps.summaries.history import describe_change, snapshot
+from apps.summaries.history import snapshot
 from apps.summaries.models import SessionSummary
 
 # Limits for texts that a user writes; generated texts are shorter.
@@ -180,7 +180,11 @@ def _create(
 def _record_change(
     user: User, summary: SessionSummary, *, action: Change.Action, before: Snapshot | None, now: datetime
 ) -> None:
-    record_changes(user=user, changes=[describe_change(summary, action=action, before=before)], now=now)
+    session = summary.session  # with which the record goes
+    change = describe_change(
+        Change.Kind.SUMMARY, summary, action=action, before=before, session_id=session.id, space_id=session.space_id
+    )
+    record_changes(user=user, changes=[change], now=now)
 
 
 @transaction.atomic

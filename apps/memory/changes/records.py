@@ -129,6 +129,11 @@ def get_kind(kind: str) -> TrackedKind:
     return _kinds[kind]
 
 
+def describe_change(kind: str, changed: Any, *, action: str, before: Snapshot | None, **fields: Any) -> ChangeDraft:
+    """Return the record of a change of an object of a kind, as it is now; `fields`: the others of `ChangeDraft`."""
+    return ChangeDraft(kind, action, changed.pk, before=before, after=get_kind(kind).snapshot(changed), **fields)
+
+
 _REQUESTS = (Change.Origin.API, Change.Origin.TURN)
 
 # Deletions of one call are one operation. One statement for any number of objects.

@@ -18,10 +18,10 @@ from apps.accounts.models import Space, User
 from apps.accounts.spaces import held_by
 from apps.core.errors import Conflict, NotFound
 from apps.memory.changes.records import (
-    ChangeDraft,
     Snapshot,
     TrackedKind,
     collect_operations,
+    describe_change,
     follow_moves,
     get_kind,
     note_operations,
@@ -71,16 +71,16 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
         if may_return and kind.let_go:
             kind.let_go([row for row, earlier in before if earlier is None])
     drafts = [
-        ChangeDraft(
-            kind=change.kind,
+        describe_change(
+            change.kind,
+            row,
             action=Change.Action.UNDO,
-            object_id=change.object_id,
             before=change.after,
-            after=kinds[change.kind].snapshot(rows[change.kind][change.object_id]),
             session_id=change.session_id,
-            space_id=getattr(rows[change.kind][change.object_id], "space_id", change.space_id),
+            space_id=getattr(row, "space_id", change.space_id),
         )
         for change in changes
+        for row in [rows[change.kind][change.object_id]]
     ]
     (undoing,) = record_changes(user=user, changes=drafts, now=now).values()
     pairs = zip(drafts, changes, strict=True)
@@ -101,10 +101,7 @@ def _undo_making(*, user: User, kind: str, object_ids: Collection[UUID], now: da
     rows = list(tracked.read(user, object_ids).values())
     earlier = {row.pk: tracked.snapshot(row) for row in rows}
     tracked.restore(user=user, rows=[(row, None) for row in rows], now=now)
-    drafts = [
-        ChangeDraft(kind, Change.Action.UNDO, row.pk, before=earlier[row.pk], after=tracked.snapshot(row))
-        for row in rows
-    ]
+    drafts = [describe_change(kind, row, action=Change.Action.UNDO, before=earlier[row.pk]) for row in rows]
     changed = [draft for draft in drafts if draft.before != draft.after]
     return next(iter(record_changes(user=user, changes=changed, now=now).values()), None), len(changed)
 

@@ -30,11 +30,6 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def user() -> User:
-    return UserFactory.create(username="li")
-
-
-@pytest.fixture
 def novel(user: User) -> Space:
     return create_space(user=user, name="Novel")
 
