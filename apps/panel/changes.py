@@ -280,8 +280,6 @@ class UndoOperations(PanelPage):
     The newest is undone first, as others may rest on it.
     """
 
-    http_method_names = ["post"]
-
     def post(self, request: HttpRequest) -> HttpResponse:
         """Undo them all, up to the first that cannot be undone; the toast says why. 404 for none and another's."""
         everything = Change.objects.all() if sees_everybody(request) else Change.objects.filter(user=request.user.pk)

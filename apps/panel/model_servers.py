@@ -106,6 +106,10 @@ class ServerForm(forms.Form):
             return ""
         return self.cleaned_data.get("api_key") or None
 
+    def find_key(self) -> str:
+        """Return the key to ask the server with: what was entered, else the stored one."""
+        return read_key(self.server) if self.server and self.new_key is None else self.new_key or ""
+
 
 def fill_form(server: ModelServer) -> dict[str, Any]:
     """What the form holds of a connected server; never its key."""
@@ -239,7 +243,7 @@ class TestPage(ModelServersPage):
         chosen, url = form.cleaned_data, form.cleaned_data["base_url"]
         key, served = "", list[str]()
         try:
-            key = read_key(server) if server and form.new_key is None else form.new_key or ""
+            key = form.find_key()
             served = list_served(base_url=url, api_key=key)
         except ModelUnavailable as failure:
             # Some servers list nothing and answer all the same; what was entered by hand is asked.
@@ -277,8 +281,6 @@ class TryModelPage(ModelServersPage):
 
 class DefaultPage(ModelServersPage):
     """POST ``kind`` and ``model``: use it wherever no other is named; without one, that of the environment."""
-
-    template_name = ""
 
     def post(self, request: HttpRequest) -> HttpResponse:
         kind, chosen = request.POST.get("kind"), request.POST.get("model")
@@ -329,8 +331,7 @@ def _save(form: ServerForm, server: ModelServer | None) -> ModelServer:
         raise InvalidInput("Choose at least one model.")
     is_new = given["embedding"] and (server is None or given["embedding"] != fill_form(server)["embedding"])
     if is_new:
-        key = read_key(server) if server and form.new_key is None else form.new_key or ""
-        outcome = try_embedding_model(base_url=given["base_url"], api_key=key, model=given["embedding"])
+        outcome = try_embedding_model(base_url=given["base_url"], api_key=form.find_key(), model=given["embedding"])
         if outcome.failure is not None:
             raise outcome.failure
     with transaction.atomic():

@@ -34,6 +34,7 @@ from apps.panel.links import link_list, link_memory, link_page
 from apps.panel.memories.kinds import BOTH
 from apps.panel.owned import choose_owner, sees_everybody
 from apps.panel.review.waiting import Kind, count_pending
+from apps.panel.texts import shorten
 from apps.panel.words import show_value
 from apps.profile.models import ProfileProposal
 
@@ -330,8 +331,8 @@ def _describe(change: Change, taken: Mapping[str, Mapping[str, Any]], spaces: Ma
         name="" if entry.name in (before, before[:SHOWN_CHARACTERS]) else entry.name,
         link=entry.link,
         label=label,
-        before=_cut(before),
-        after=_cut(after),
+        before=shorten(before, SHOWN_CHARACTERS),
+        after=shorten(after, SHOWN_CHARACTERS),
         has_ended=bool(before and not after),
         author=name_author(change),
         said=quote_cause(change, QUOTED),
@@ -340,10 +341,6 @@ def _describe(change: Change, taken: Mapping[str, Mapping[str, Any]], spaces: Ma
 
 def _read_text(snapshot: Mapping[str, Any]) -> str:
     return next((show_value(snapshot[name]) for name in _TEXTS if snapshot.get(name)), "")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def list_failed(scope: Scope) -> list[dict[str, Any]]:

@@ -50,6 +50,7 @@ from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage, with_toast
 from apps.panel.settings import WEIGHT_LABELS, Kind, read_number
 from apps.panel.settings import list_controls as list_setting_controls
+from apps.panel.texts import shorten
 from apps.panel.words import show_value, split_score
 
 # The settings that can be tried, beside the weights of the score.
@@ -349,7 +350,7 @@ def _show_atomic(scored: ScoredAtomicMemory, tried: Try, ranks: Any, before: Any
     limit = tried.explanation.atomic.limit
     return Row(
         **place,
-        text=_shorten(scored.candidate.content),
+        text=shorten(scored.candidate.content, MAX_SHOWN),
         score=scored.score,
         parts=[
             Part(component, points, None, points, width=100 * max(points, 0.0) / widest)
@@ -368,7 +369,7 @@ def _show_rounds(tried: Try) -> list[dict[str, Any]]:
         {
             "id": past.message_id,
             "said_at": past.create_time,
-            "text": _shorten(past.said),
+            "text": shorten(past.said, MAX_SHOWN),
             "score": past.score,
             "words": past.keyword_score,
             "meaning": past.semantic_score,
@@ -380,11 +381,7 @@ def _show_rounds(tried: Try) -> list[dict[str, Any]]:
 
 def show_candidate(candidate: Candidate) -> str:
     """Key and value on one line."""
-    return _shorten(f"{candidate.key}: {show_value(candidate.value)}")
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return shorten(f"{candidate.key}: {show_value(candidate.value)}", MAX_SHOWN)
 
 
 def _explain_words(message: str, *, limit: int) -> list[tuple[str, str, str]]:

@@ -212,8 +212,6 @@ class ProfilePage(DocumentPage):
 class SectionPage(DocumentPage):
     """POST: write a section, as an edit by hand; without a text it goes."""
 
-    http_method_names = ["post"]
-
     def post(self, request: HttpRequest) -> HttpResponse:
         name = normalize_line_ends(request.POST.get("name", "")).strip()
         text = normalize_line_ends(request.POST.get("text", "")).strip()
@@ -239,8 +237,6 @@ class SectionPage(DocumentPage):
 class ProposalPage(DocumentPage):
     """POST: accept a proposal, perhaps in other words (``text``), reject it, or reopen it (``reopen``)."""
 
-    http_method_names = ["post"]
-
     def post(self, request: HttpRequest) -> HttpResponse:
         given: dict[str, Any] = {"user": self.owner, "now": timezone.now()}
         acts: dict[str, tuple[Callable[..., object], str]] = {
@@ -263,8 +259,6 @@ class ProposalPage(DocumentPage):
 
 class RestorePage(DocumentPage):
     """POST: make an earlier version the current one."""
-
-    http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
         version = min(read_number(request.POST.get("version")) or 0, 2**31 - 1)

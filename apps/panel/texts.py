@@ -33,6 +33,11 @@ def read_id(text: str | None) -> UUID | None:
         return None
 
 
+def shorten(text: str, limit: int) -> str:
+    """Return a text, or where it is longer than `limit` characters, those of its beginning and an ellipsis."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
 class NotJson(ValueError):
     """A text begins like JSON and is none. ``line`` and ``column`` (from 1): where it goes wrong."""
 

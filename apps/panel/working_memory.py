@@ -34,6 +34,7 @@ from apps.memory.working import (
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast
 from apps.panel.refusals import translate_reason
+from apps.panel.texts import shorten
 from apps.panel.words import show_value
 
 # Below it a value is shown as JSON.
@@ -79,8 +80,7 @@ def _grow(name: str, value: Any, *, depth: int) -> Node:
         )
         shown = [_grow(child, item, depth=depth + 1) for child, item in pairs[:MAX_CHILDREN]]
         return Node(name=name, kind="group", children=shown, left_out=len(pairs) - len(shown))
-    text = show_value(value)
-    return Node(name=name, kind="text", text=text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…")
+    return Node(name=name, kind="text", text=shorten(show_value(value), MAX_CHARACTERS))
 
 
 @dataclass(frozen=True, slots=True)

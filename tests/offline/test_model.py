@@ -7,8 +7,6 @@ import pytest
 from apps.core.llm.types import PromptMessage, render_turn_block
 from tests.offline.prompts import ask, remember, render_prompt, stream_pieces
 
-MAX_CODE_LINES, MAX_DATA_LINES = 1_500, 650
-
 
 @pytest.mark.spec("E5")
 def test_the_answer_is_the_object_of_e5_with_the_response_first() -> None:

@@ -35,9 +35,22 @@ def browse(user: User) -> Client:
     return browser
 
 
+def read(client: Client, address: str, **given: str) -> str:
+    """Return the text of a page."""
+    response = client.get(address, given)
+    assert response.status_code == 200, response.status_code
+    return response.content.decode()
+
+
 def events(response: Any) -> dict[str, Any]:
     return json.loads(response.headers.get("HX-Trigger", "{}"))
 
 
 def toast(response: Any) -> dict[str, Any]:
     return events(response)["panel:toast"]
+
+
+def undo(client: Client, response: Any) -> Any:
+    """Press the button that the answer's toast offers."""
+    offered = toast(response)
+    return client.post("/admin/undo/", {name: offered[name] for name in ("operations", "together") if name in offered})

@@ -32,17 +32,6 @@ NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LONG_TERM, ATOMIC = "admin:memory_longtermmemory", "admin:memory_atomicmemory"
 
 
-@pytest.fixture
-def user() -> User:
-    return User.objects.create_user("li")
-
-
-@pytest.fixture
-def client(user: User, client: Client) -> Client:
-    client.force_login(user)
-    return client
-
-
 def path(memory: Any, part: str = "change") -> str:
     base = LONG_TERM if isinstance(memory, LongTermMemory) else ATOMIC
     return reverse(f"{base}_{part}", args=[memory.pk])
@@ -88,8 +77,8 @@ def use(session: Session, memory: Any, *, times: int = 1, score: float = 0.625, 
         )  # fmt: skip
 
 
-def test_everything_is_told(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="城市", value={"名": "北京", "c": [1, 2]}, confidence=0.8)
+def test_everything_is_told(client: Client, mei: User) -> None:
+    memory = LongTermMemoryFactory(user=mei, key="城市", value={"名": "北京", "c": [1, 2]}, confidence=0.8)
     shown = show(client, memory)
     for text in ("城市", "&quot;名&quot;: &quot;北京&quot;", "80%", str(memory.pk)):
         assert text in shown
@@ -97,10 +86,10 @@ def test_everything_is_told(client: Client, user: User) -> None:
     assert "Not from a conversation" in shown
 
 
-def test_where_it_came_from_with_the_lines_around(client: Client, user: User) -> None:
-    session = SessionFactory(user=user)
+def test_where_it_came_from_with_the_lines_around(client: Client, mei: User) -> None:
+    session = SessionFactory(user=mei)
     lines = say(session, "一", "two", "三", "我喜欢蓝色", "noted", "六", "seven")
-    memory = LongTermMemoryFactory(user=user, key="喜欢的颜色", value="蓝色")
+    memory = LongTermMemoryFactory(user=mei, key="喜欢的颜色", value="蓝色")
     LongTermMemory.objects.filter(pk=memory.pk).update(message=lines[3], session=session)
     origin = client.get(path(memory)).context["origin"]
     assert ["".join(text for _found, text in line.pieces) for line in origin.lines] == [
@@ -111,9 +100,9 @@ def test_where_it_came_from_with_the_lines_around(client: Client, user: User) ->
     assert reverse("admin:conversations_session_change", args=[session.pk]) in show(client, memory)
 
 
-def test_the_turns_that_used_it_and_with_what_score(client: Client, user: User) -> None:
-    session = SessionFactory(user=user, title="Colours")
-    memory, other = LongTermMemoryFactory(user=user), LongTermMemoryFactory(user=user)
+def test_the_turns_that_used_it_and_with_what_score(client: Client, mei: User) -> None:
+    session = SessionFactory(user=mei, title="Colours")
+    memory, other = LongTermMemoryFactory(user=mei), LongTermMemoryFactory(user=mei)
     use(session, other)
     use(session, memory, times=12)
     uses = client.get(path(memory)).context["uses"]
@@ -137,15 +126,15 @@ def test_weeks_begin_on_monday_and_the_busiest_is_whole() -> None:
     ]
 
 
-def test_editing_leads_back_and_offers_to_undo(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+def test_editing_leads_back_and_offers_to_undo(client: Client, mei: User) -> None:
+    memory = LongTermMemoryFactory(user=mei, key="城市", value="上海")
     response = client.post(path(memory), edit(memory, value="北京"))
     (change,) = Change.objects.filter(object_id=memory.pk, action="edit")
     assert (response.status_code, response["Location"]) == (
         302,
         f"{path(memory)}?done=saved&operations={change.operation}",
     )
-    assert change.actor == user
+    assert change.actor == mei
     assert change.origin == "panel"
     shown = client.get(response["Location"]).content.decode()
     assert f'data-operations="{change.operation}"' in shown
@@ -153,10 +142,10 @@ def test_editing_leads_back_and_offers_to_undo(client: Client, user: User) -> No
     assert unchanged["Location"] == path(memory)
 
 
-def test_an_earlier_state_is_restored(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="城市", value="上海", confidence=0.9)
+def test_an_earlier_state_is_restored(client: Client, mei: User) -> None:
+    memory = LongTermMemoryFactory(user=mei, key="城市", value="上海", confidence=0.9)
     update_memory(
-        memory_kinds.LONG_TERM, user=user, memory_id=memory.pk, changes={"value": "北京", "category": "fact"}, now=NOW
+        memory_kinds.LONG_TERM, user=mei, memory_id=memory.pk, changes={"value": "北京", "category": "fact"}, now=NOW
     )
     first = Change.objects.filter(object_id=memory.pk).earliest("pk")
     response = client.post(path(memory, "restore"), {"change": first.pk})
@@ -164,14 +153,14 @@ def test_an_earlier_state_is_restored(client: Client, user: User) -> None:
     assert (memory.value, memory.category) == ("上海", "preference")
     assert "done=restored" in response["Location"]
     assert Change.objects.filter(object_id=memory.pk).latest("pk").action == "edit"
-    strange = LongTermMemoryFactory(user=user, key="other")
+    strange = LongTermMemoryFactory(user=mei, key="other")
     theirs = Change.objects.get(object_id=strange.pk)
     assert client.post(path(memory, "restore"), {"change": theirs.pk}).status_code == 404
 
 
-def test_history_is_readable_and_can_hold_again(client: Client, user: User) -> None:
-    old = LongTermMemoryFactory(user=user, key="城市", value="上海")
-    new = LongTermMemoryFactory(user=user, key="城市", value="北京")
+def test_history_is_readable_and_can_hold_again(client: Client, mei: User) -> None:
+    old = LongTermMemoryFactory(user=mei, key="城市", value="上海")
+    new = LongTermMemoryFactory(user=mei, key="城市", value="北京")
     old.refresh_from_db()
     assert client.get(path(old)).context["form"] is None
     assert client.post(path(old), edit(old, value="广州")).status_code == 403
@@ -182,9 +171,9 @@ def test_history_is_readable_and_can_hold_again(client: Client, user: User) -> N
     assert LongTermMemory.objects.get(status="active").value == "上海"
 
 
-def test_undoing_from_the_history(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
-    update_memory(memory_kinds.LONG_TERM, user=user, memory_id=memory.pk, changes={"value": "北京"}, now=NOW)
+def test_undoing_from_the_history(client: Client, mei: User) -> None:
+    memory = LongTermMemoryFactory(user=mei, key="城市", value="上海")
+    update_memory(memory_kinds.LONG_TERM, user=mei, memory_id=memory.pk, changes={"value": "北京"}, now=NOW)
     edited = Change.objects.get(object_id=memory.pk, action="edit")
     client.post(path(memory, "undo"), {"operation": edited.operation})
     memory.refresh_from_db()
@@ -195,10 +184,10 @@ def test_undoing_from_the_history(client: Client, user: User) -> None:
     assert client.post(path(memory, "undo"), {"operation": "x"}).status_code == 404
 
 
-def test_superseding_by_a_new_value(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+def test_superseding_by_a_new_value(client: Client, mei: User) -> None:
+    memory = LongTermMemoryFactory(user=mei, key="城市", value="上海")
     response = client.post(path(memory, "supersede"), {"value": '["北京", "广州"]'})
-    new = LongTermMemory.objects.get(user=user, status="active")
+    new = LongTermMemory.objects.get(user=mei, status="active")
     assert new.value == ["北京", "广州"]
     assert response["Location"].startswith(path(new))
     same = client.post(path(new, "supersede"), {"value": '["北京", "广州"]'})
@@ -216,8 +205,8 @@ def pending(user: User, key: str = "城市") -> LongTermMemory:
 
 
 @pytest.mark.parametrize(("decision", "status"), [("accept", "active"), ("reject", "rejected")])
-def test_deciding_about_what_waits(client: Client, user: User, decision: str, status: str) -> None:
-    memory = pending(user)
+def test_deciding_about_what_waits(client: Client, mei: User, decision: str, status: str) -> None:
+    memory = pending(mei)
     shown = show(client, memory)
     assert "Waiting for review" in shown
     assert "below your auto-accept threshold" in shown
@@ -228,9 +217,9 @@ def test_deciding_about_what_waits(client: Client, user: User, decision: str, st
     assert client.post(path(memory, "decide"), {"decision": "burn"}).status_code == 404
 
 
-def test_merging_two(client: Client, user: User) -> None:
-    kept = LongTermMemoryFactory(user=user, key="过敏", value="虾")
-    other = LongTermMemoryFactory(user=user, key="不能吃", value="花生")
+def test_merging_two(client: Client, mei: User) -> None:
+    kept = LongTermMemoryFactory(user=mei, key="过敏", value="虾")
+    other = LongTermMemoryFactory(user=mei, key="不能吃", value="花生")
     found = client.post(path(kept, "merge"), {"q": "花生"})
     assert [row.memory.pk for row in found.context["rows"]] == [other.pk]
     preview = client.post(path(kept, "merge"), {"with": other.pk})
@@ -245,9 +234,9 @@ def test_merging_two(client: Client, user: User) -> None:
 
 
 @pytest.mark.spec("L6")
-def test_deleting_names_the_copies_and_removes_them_when_asked(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="城市", value="北京市朝阳区")
-    atomic, _created = create_atomic_memory(user=user, content="北京市朝阳区", now=NOW)
+def test_deleting_names_the_copies_and_removes_them_when_asked(client: Client, mei: User) -> None:
+    memory = LongTermMemoryFactory(user=mei, key="城市", value="北京市朝阳区")
+    atomic, _created = create_atomic_memory(user=mei, content="北京市朝阳区", now=NOW)
     asked = client.get(path(memory, "delete"))
     assert [copy.id for copy in asked.context["copies"]] == [atomic.pk]
     assert LongTermMemory.objects.filter(pk=memory.pk).exists()
@@ -258,17 +247,17 @@ def test_deleting_names_the_copies_and_removes_them_when_asked(client: Client, u
 
 @pytest.mark.parametrize("count", [2, 300])
 def test_many_uses_and_changes_take_no_more_queries(
-    client: Client, user: User, count: int, django_assert_max_num_queries: Any
+    client: Client, mei: User, count: int, django_assert_max_num_queries: Any
 ) -> None:
-    session = SessionFactory(user=user)
-    memory = LongTermMemoryFactory(user=user, key="城市", value="0")
+    session = SessionFactory(user=mei)
+    memory = LongTermMemoryFactory(user=mei, key="城市", value="0")
     for number in range(20):
-        memory = LongTermMemoryFactory(user=user, key="城市", value=str(number))
+        memory = LongTermMemoryFactory(user=mei, key="城市", value=str(number))
     (message,) = say(session, "我住在这里")
     LongTermMemory.objects.filter(pk=memory.pk).update(message=message, session=session)
     Change.objects.bulk_create(
         Change(
-            user=user, actor=user, origin="panel", action="edit", kind="long_term", object_id=memory.pk,
+            user=mei, actor=mei, origin="panel", action="edit", kind="long_term", object_id=memory.pk,
             before={"value": number}, after={"value": number + 1},
         )
         for number in range(count)
@@ -276,25 +265,25 @@ def test_many_uses_and_changes_take_no_more_queries(
     use(session, memory, times=min(count, 30))
     with django_assert_max_num_queries(20):
         assert client.get(path(memory)).status_code == 200
-    waiting = pending(user, key="谁")
+    waiting = pending(mei, key="谁")
     with django_assert_max_num_queries(20):
         assert client.get(path(waiting)).status_code == 200
 
 
-def test_each_item_of_a_list_tells_its_origin_and_its_uses(client: Client, user: User) -> None:
-    session = SessionFactory(user=user)
+def test_each_item_of_a_list_tells_its_origin_and_its_uses(client: Client, mei: User) -> None:
+    session = SessionFactory(user=mei)
     said = say(session, "I like tea", "Noted", "and jam", "Noted")
     for message, item, minutes in ((said[0], "tea", 0), (said[2], "jam", 5)):
         record_entries(
-            user=user, entries=[ProposedEntry(category="preference", key="likes", value=[item], mode="add")],
+            user=mei, entries=[ProposedEntry(category="preference", key="likes", value=[item], mode="add")],
             session_id=session.id, message_id=message.id, said_at=NOW + timedelta(minutes=minutes), message_text="",
             auto_accept_confidence=0.5, now=NOW + timedelta(minutes=minutes),
         )  # fmt: skip
-        use(session, LongTermMemory.objects.get(user=user, status="active"))
-    memory = LongTermMemory.objects.get(user=user, status="active")
+        use(session, LongTermMemory.objects.get(user=mei, status="active"))
+    memory = LongTermMemory.objects.get(user=mei, status="active")
     update_memory(
         memory_kinds.LONG_TERM,
-        user=user,
+        user=mei,
         memory_id=memory.id,
         changes={"value": ["tea", "jam", "salt"]},
         now=timezone.now(),
@@ -308,8 +297,8 @@ def test_each_item_of_a_list_tells_its_origin_and_its_uses(client: Client, user:
     assert 'class="chip chip--item"><bdi>jam' in page
 
 
-def test_an_item_is_removed_and_comes_back_with_undo(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="likes", value=["tea", "jam"])
+def test_an_item_is_removed_and_comes_back_with_undo(client: Client, mei: User) -> None:
+    memory = LongTermMemoryFactory(user=mei, key="likes", value=["tea", "jam"])
     response = client.post(path(memory, "remove"), {"index": "0", "text": "tea"}, follow=True)
     memory.refresh_from_db()
     assert memory.value == ["jam"]

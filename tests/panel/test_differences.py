@@ -10,7 +10,6 @@ import pytest
 from django.template import Context, Template
 
 from apps.panel.texts import shorten_same, word_difference
-from apps.panel.words import show_value
 
 
 @pytest.mark.parametrize(
@@ -60,21 +59,6 @@ def test_what_stayed_the_same_is_cut_to_what_is_near_a_change() -> None:
         ("same", "…aaaa "), ("gone", "red"), ("new", "blue"), ("same", " bbbb…bbbb "), ("gone", "two"), ("new", "six"),
     ]  # fmt: skip
     assert shorten_same(parts, keep=60) == parts
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, ""),
-        ("蓝色", "蓝色"),
-        (0.5, "0.5"),
-        (True, "true"),
-        (["蓝色", "绿色"], "蓝色、绿色"),
-        ({"a": {"b": 1}}, "a: (b: 1)"),
-    ],
-)
-def test_values_as_text(value: object, text: str) -> None:
-    assert show_value(value) == text
 
 
 def test_tag_shows_text_as_text() -> None:

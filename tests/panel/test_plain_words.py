@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import update_memory
 from apps.panel.owned import StaffAdmin
-from tests.panel.test_access import _page_of, list_addresses, list_rows, make_person
+from tests.panel.test_access import find_page, list_addresses, list_rows, make_person
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
@@ -41,7 +41,7 @@ def test_no_page_shows_json_or_an_id(alice: ApiClient, model: ScriptedModel) -> 
     person = make_person(alice, "aaa bbb")
     found, pages = {}, 0
     for address in list_addresses():
-        if address.model and isinstance(_page_of(address.model), StaffAdmin):
+        if address.model and isinstance(find_page(address.model), StaffAdmin):
             continue
         urls = [person.fill(address)]
         if address.model and address.parameters:

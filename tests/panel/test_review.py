@@ -21,7 +21,7 @@ from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.panel.review.waiting import Kind, Order, Selection, count_pending, list_waiting, load_items
 from apps.profile.models import ProfileProposal
 from apps.profile.services import get_user_profile
-from tests.panel.conftest import browse, toast
+from tests.panel.conftest import browse, toast, undo
 from tests.panel.waiting import NOW, wait_atomic, wait_long_term, wait_profile
 from tests.support.factories import UserFactory
 
@@ -43,13 +43,6 @@ def decide(client: Client, decision: str, *rows: Any, **form: Any) -> Any:
     references = [f"{kinds[type(row)]}:{row.id}" for row in rows]
     body = {"decision": decision, "reference": references, **form}
     return client.post(reverse("admin:review_decide"), body, headers={"HX-Request": "true"})
-
-
-def undo(client: Client, response: Any) -> Any:
-    offered = toast(response)
-    undone = client.post(reverse("admin:undo"), {name: offered[name] for name in ("operations", "together")})
-    assert undone.status_code == 204
-    return toast(undone)["text"]
 
 
 def texts(response: Any) -> list[str]:
@@ -163,7 +156,7 @@ def test_accepting_supersedes_and_undoing_brings_both_back(mei: User, client: Cl
     states = dict(LongTermMemory.objects.values_list("id", "status"))
     assert states == {before.id: "superseded", memory.id: "active"}
     assert Change.objects.filter(object_id=memory.id).first().actor == mei
-    assert undo(client, response) == "Undone."
+    assert toast(undo(client, response))["text"] == "Undone."
     states = dict(LongTermMemory.objects.values_list("id", "status"))
     assert states == {before.id: "active", memory.id: "pending"}
 

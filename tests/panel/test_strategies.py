@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.chat.models import Strategy
+from tests.panel.conftest import read
 
 pytestmark = [
     pytest.mark.usefixtures("root"),
@@ -81,9 +82,3 @@ def test_who_has_no_permission_reads_the_table_only(client: Client) -> None:
     assert "form-0-tone" not in read(client, page)
     client.post(page, rows_of_form(max_length=1))
     assert Strategy.objects.get(emotion="happy").max_length == 250
-
-
-def read(client: Client, page: str) -> str:
-    response = client.get(page)
-    assert response.status_code == 200
-    return response.content.decode()

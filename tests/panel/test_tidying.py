@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,6 +13,7 @@ from apps.memory.models import AtomicMemory, Status
 from apps.tidying.models import Tidying
 from apps.tidying.run import claim_run, do_run
 from apps.tidying.services import request_tidying
+from tests.panel.conftest import browse, toast
 from tests.support.factories import UserFactory
 from tests.tidying.world import CapableModel, World, make_world, remember
 
@@ -39,47 +38,36 @@ def mel(world: World, monkeypatch: pytest.MonkeyPatch) -> User:
     return user
 
 
-def as_user(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def read_toast(response: Any) -> dict[str, Any]:
-    toast: dict[str, Any] = json.loads(response.headers["HX-Trigger"])["panel:toast"]
-    return toast
-
-
 def test_the_letter_is_its_owners_and_the_staffs(mel: User, world: World) -> None:
     ended = next(iter(world.replaced))
     page = reverse("admin:tidying")
-    assert ended in as_user(mel).get(page).content.decode()
-    assert ended not in as_user(UserFactory.create()).get(f"{page}?user={mel.pk}").content.decode()
+    assert ended in browse(mel).get(page).content.decode()
+    assert ended not in browse(UserFactory.create()).get(f"{page}?user={mel.pk}").content.decode()
     staff = UserFactory.create(is_staff=True)
-    assert ended in as_user(staff).get(f"{page}?user={mel.pk}").content.decode()
+    assert ended in browse(staff).get(f"{page}?user={mel.pk}").content.decode()
 
 
 def test_nobody_undoes_another_persons_run(mel: User) -> None:
     run = Tidying.objects.get()
     before = AtomicMemory.objects.filter(user=mel, status=Status.ACTIVE).count()
-    other = as_user(UserFactory.create()).post(f"{reverse('admin:tidying_undo', args=[run.id])}?user={mel.pk}")
-    assert read_toast(other)["error"]
+    other = browse(UserFactory.create()).post(f"{reverse('admin:tidying_undo', args=[run.id])}?user={mel.pk}")
+    assert toast(other)["error"]
     assert AtomicMemory.objects.filter(user=mel, status=Status.ACTIVE).count() == before
-    own = as_user(mel).post(reverse("admin:tidying_undo", args=[run.id]))
-    assert not read_toast(own)["error"]
+    own = browse(mel).post(reverse("admin:tidying_undo", args=[run.id]))
+    assert not toast(own)["error"]
     assert AtomicMemory.objects.filter(user=mel, status=Status.ACTIVE).count() > before
 
 
 def test_without_a_model_the_button_says_why(db: None) -> None:
-    answer = as_user(UserFactory.create()).post(reverse("admin:tidying_start"), headers={"accept-language": "en"})
-    assert read_toast(answer)["text"] == "Connect a model first: the offline one cannot tidy up."
+    answer = browse(UserFactory.create()).post(reverse("admin:tidying_start"), headers={"accept-language": "en"})
+    assert toast(answer)["text"] == "Connect a model first: the offline one cannot tidy up."
     assert not Tidying.objects.exists()
 
 
 def test_the_page_takes_as_many_queries_for_fifty_changes_as_for_one(
     mel: User, django_assert_max_num_queries: Any
 ) -> None:
-    client = as_user(mel)
+    client = browse(mel)
     client.get(reverse("admin:tidying"))
     with django_assert_max_num_queries(30):
         client.get(reverse("admin:tidying"))

@@ -21,7 +21,7 @@ from apps.profile.services import update_profile
 from tests.support.factories import UserFactory
 
 pytestmark = [
-    pytest.mark.django_db,
+    pytest.mark.usefixtures("user"),
     pytest.mark.spec("L3", "L7", "M7"),
     pytest.mark.long_except("test_a_line_tells_what_replaced_what", "test_others_are_for_staff"),
 ]
@@ -34,18 +34,11 @@ def day(number: int) -> datetime:
 
 
 @pytest.fixture
-def user() -> User:
-    user = UserFactory(username="li")
+def user(mei: User) -> User:
     for number, city in enumerate(["Berlin", "Hamburg", "<b>Munich"]):
-        create_memory(user=user, category="fact", key="home", value=city, now=day(number * 40))
-    create_atomic_memory(user=user, content="Ann likes tea.", now=day(10))
-    return user
-
-
-@pytest.fixture
-def client(user: User, client: Client) -> Client:
-    client.force_login(user)
-    return client
+        create_memory(user=mei, category="fact", key="home", value=city, now=day(number * 40))
+    create_atomic_memory(user=mei, content="Ann likes tea.", now=day(10))
+    return mei
 
 
 def show(client: Client, **query: Any) -> str:
@@ -110,7 +103,7 @@ def test_others_are_for_staff(client: Client, user: User) -> None:
     other = UserFactory(username="wang")
     create_memory(user=other, category="fact", key="home", value="Leeds", now=day(1))
     assert "Leeds" not in show(client, user=other.pk)
-    assert "timeline__person" not in show(client)
+    assert "choose-person" not in show(client)
     client.force_login(User.objects.create_user("staff", is_staff=True))
     assert "Leeds" in show(client, user=other.pk)
     assert "No user has this username." in show(client, name="nobody")

@@ -18,7 +18,7 @@ from apps.memory.models import Change, LongTermMemory
 from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = [
-    pytest.mark.django_db,
+    pytest.mark.usefixtures("mei"),
     pytest.mark.spec("M4", "M5", "M7"),
     pytest.mark.long_except(
         "test_confirming_does_what_was_shown_and_offers_to_undo", "test_nothing_is_done_that_was_not_shown"
@@ -29,19 +29,8 @@ NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 
 
 @pytest.fixture
-def user() -> User:
-    return User.objects.create_user("li")
-
-
-@pytest.fixture
 def staff() -> User:
     return User.objects.create_user("tang", is_staff=True)
-
-
-@pytest.fixture
-def client(user: User, client: Client) -> Client:
-    client.force_login(user)
-    return client
 
 
 def row(**fields: Any) -> dict[str, Any]:
@@ -69,18 +58,18 @@ def download(client: Client, **query: Any) -> Any:
     return json.loads(b"".join(response.streaming_content))
 
 
-def test_downloads_are_ones_own(client: Client, user: User) -> None:
-    LongTermMemoryFactory(user=user, key="城市", value="北京")
-    create_atomic_memory(user=user, content="用户住在北京。", now=NOW)
+def test_downloads_are_ones_own(client: Client, mei: User) -> None:
+    LongTermMemoryFactory(user=mei, key="城市", value="北京")
+    create_atomic_memory(user=mei, content="用户住在北京。", now=NOW)
     theirs = LongTermMemoryFactory(key="secret")
     assert [memory["key"] for memory in download(client, what="long-term")] == ["城市"]
     assert [memory["content"] for memory in download(client, what="atomic", user=theirs.user.pk)] == ["用户住在北京。"]
     assert client.get(reverse("admin:transfer_download"), {"what": "passwords"}).status_code == 404
 
 
-def test_the_preview_says_what_would_happen_to_each_row(client: Client, user: User) -> None:
-    same = LongTermMemoryFactory(user=user, key="same")
-    changed = LongTermMemoryFactory(user=user, key="城市", value="住在上海", category="fact")
+def test_the_preview_says_what_would_happen_to_each_row(client: Client, mei: User) -> None:
+    same = LongTermMemoryFactory(user=mei, key="same")
+    changed = LongTermMemoryFactory(user=mei, key="城市", value="住在上海", category="fact")
     there = {memory["id"]: memory for memory in download(client, what="long-term")}
     before = Change.objects.count()
     shown = send(
@@ -102,7 +91,7 @@ def test_the_preview_says_what_would_happen_to_each_row(client: Client, user: Us
     assert [str(note) for note in rows[3]["notes"]] == [
         "Its conversation does not exist here, so it is imported without it."
     ]
-    assert "Import into the memories of li" in shown.content.decode()
+    assert "Import into the memories of mei" in shown.content.decode()
     only = send(client, "preview", [row(), there[str(same.pk)]], show="skip")
     assert [line["number"] for line in only.context["rows"]] == [2]
     assert Change.objects.count() == before
@@ -121,14 +110,14 @@ def test_problems_come_first_and_nothing_can_be_imported(client: Client) -> None
     assert not LongTermMemory.objects.exists()
 
 
-def test_confirming_does_what_was_shown_and_offers_to_undo(client: Client, user: User) -> None:
+def test_confirming_does_what_was_shown_and_offers_to_undo(client: Client, mei: User) -> None:
     content = [row(), row(key="other")]
     shown = send(client, "preview", content)
     done = send(client, "confirm", content, plan=digest(shown))
     assert (done.context["done"].created, done.context["done"].updated) == (2, 0)
     operation = done.context["done"].operation
     assert str(operation) in done["HX-Trigger"]
-    assert {(change.origin, change.actor) for change in Change.objects.filter(operation=operation)} == {("panel", user)}
+    assert {(change.origin, change.actor) for change in Change.objects.filter(operation=operation)} == {("panel", mei)}
     client.post(reverse("admin:undo"), {"operations": operation})
     assert {memory.status for memory in LongTermMemory.objects.all()} == {"rejected"}
 
@@ -148,17 +137,17 @@ def test_without_a_file_or_kind(client: Client) -> None:
     assert client.get(reverse("admin:transfer_confirm")).status_code == 405
 
 
-def test_whose_memories_they_are_is_said_and_kept(client: Client, user: User, staff: User) -> None:
+def test_whose_memories_they_are_is_said_and_kept(client: Client, mei: User, staff: User) -> None:
     client.force_login(staff)
-    page = client.get(reverse("admin:transfer"), {"name": "li"})
-    assert page["Location"] == f"{reverse('admin:transfer')}?user={user.pk}"
+    page = client.get(reverse("admin:transfer"), {"name": "mei"})
+    assert page["Location"] == f"{reverse('admin:transfer')}?user={mei.pk}"
     shown = client.get(page["Location"]).content.decode()
     assert "You are viewing the memories of" in shown
-    assert f'name="user" value="{user.pk}"' in shown
+    assert f'name="user" value="{mei.pk}"' in shown
     assert "No user has this username." in client.get(reverse("admin:transfer"), {"name": "x"}).content.decode()
-    preview = send(client, "preview", [row()], user=user.pk)
-    assert "Import into the memories of li" in preview.content.decode()
-    send(client, "confirm", [row()], user=user.pk, plan=digest(preview))
+    preview = send(client, "preview", [row()], user=mei.pk)
+    assert "Import into the memories of mei" in preview.content.decode()
+    send(client, "confirm", [row()], user=mei.pk, plan=digest(preview))
     memory = LongTermMemory.objects.get()
-    assert memory.user == user
+    assert memory.user == mei
     assert Change.objects.get().actor == staff

@@ -39,10 +39,6 @@ class Embedder(Protocol):
     def min_similarity(self) -> float:
         """The cosine below which two texts have nothing to do with each other (the default floor of K9)."""
 
-    @property
-    def same_similarity(self) -> float:
-        """The cosine from which on two short texts most likely say the same."""
-
     def focus(self, vector: Vector) -> Vector:
         """Return the vector of a query without what the model gives to all questions alike, if that is much.
 

@@ -42,7 +42,6 @@ class LocalEmbedder:
     dimensions = 512
     max_characters = 1_000
     min_similarity = 0.4
-    same_similarity = 0.9
 
     def focus(self, vector: Vector) -> Vector:
         """Return the vector without the mean of questions (after Mu and Viswanath, All-but-the-Top, 2018).

@@ -49,7 +49,6 @@ class OpenAIEmbedder:
     dimensions: int | None = None  # of its vectors, once it has answered
     max_characters = 4_000
     min_similarity = 0.4
-    same_similarity = 0.9
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ from apps.memory.judge.types import Reason
 from apps.memory.lifecycle import update_memory
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, Status
 from apps.memory.validation import reads_as_instruction
-from apps.panel.texts import list_keywords, split_found
+from apps.panel.texts import list_keywords, shorten, split_found
 from apps.panel.words import show_value
 from apps.profile.models import ProfileProposal
 from apps.profile.services import accept_proposal, preview_proposals, reject_proposal
@@ -385,7 +385,7 @@ def _quote(row: Any, text: str) -> Quote | None:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return shorten(text, MAX_SHOWN)
 
 
 def _set_aside() -> str:

@@ -40,11 +40,6 @@ def serve(service: User, *names: str) -> list[User]:
     return made
 
 
-def log_in(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
-
-
 def list_shown(client: Client, **query: str) -> dict[str, tuple[int, int]]:
     """The figures of the end users in the list."""
     rows = client.get(reverse(LIST), query).context["cl"].result_list
@@ -54,7 +49,7 @@ def list_shown(client: Client, **query: str) -> dict[str, tuple[int, int]]:
 def test_a_service_sees_its_own_end_users_and_what_they_hold(client: Client, shop: User) -> None:
     serve(shop, "mei", "lin")
     serve(UserFactory.create(username="clinic"), "mei")
-    log_in(client, shop)
+    client.force_login(shop)
     assert list_shown(client) == {"shop: lin": (2, 1), "shop: mei": (2, 1)}
     assert list_shown(client, q="me") == {"shop: mei": (2, 1)}
     (service,) = client.get(reverse(LIST)).context["services"]
@@ -68,7 +63,7 @@ def test_staff_see_all_services_and_narrow_the_list_to_one(client: Client, shop:
     serve(shop, "mei", "lin")
     serve(clinic, "mei")
     create_token(user=UserFactory.create(username="new"), is_service=True)
-    log_in(client, UserFactory.create(is_staff=True))
+    client.force_login(UserFactory.create(is_staff=True))
     services = client.get(reverse(LIST)).context["services"]
     assert [(one["name"], one["end_users"], one["tokens"]) for one in services] == [
         ("shop", 2, 0),

@@ -20,7 +20,7 @@ from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
 from apps.panel.memories import lists
-from tests.panel.conftest import events, toast
+from tests.panel.conftest import events, toast, undo
 from tests.support.factories import UserFactory
 
 pytestmark = [
@@ -56,12 +56,6 @@ def go_on(response: Any) -> dict[str, str]:
     progress = response.context["progress"]
     fields = {name: str(getattr(progress, name)) for name in ("done", "failed", "stage", "after")}
     return {**fields, "operations": response.context["operations"]}
-
-
-def undo(client: Client, response: Any) -> Any:
-    """Press the button that the answer's toast offers."""
-    offered = toast(response)
-    return client.post("/admin/undo/", {name: offered[name] for name in ("operations", "together") if name in offered})
 
 
 def keys() -> set[str]:
