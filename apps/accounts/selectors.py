@@ -69,12 +69,11 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """What a setting is and who decided it; and what it would be without its own value, and who decided that."""
+    """What a setting is and who decided it; and what it would be without its own value."""
 
     value: Any
     origin: Origin
     inherited: Any
-    inherited_from: Origin
 
 
 def list_setting_values(user: User | None) -> dict[str, SettingValue]:
@@ -92,12 +91,11 @@ def list_setting_values(user: User | None) -> dict[str, SettingValue]:
     effective = resolve_settings([*inherited, *own.items()]).model_dump(mode="json")
     origins = dict.fromkeys(get_environment_settings(), Origin.ENVIRONMENT)
     origins |= {key.removeprefix(PREFIX): Origin.GLOBAL for key, _value in inherited}
-    values = {}
-    for name, value in effective.items():
-        inherited_from = origins.get(name, Origin.DEFAULT)
-        origin = inherited_from if name not in own else Origin.OWN if user else Origin.GLOBAL
-        values[name] = SettingValue(value=value, origin=origin, inherited=below[name], inherited_from=inherited_from)
-    return values
+    origins |= dict.fromkeys(own, Origin.OWN if user else Origin.GLOBAL)
+    return {
+        name: SettingValue(value=value, origin=origins.get(name, Origin.DEFAULT), inherited=below[name])
+        for name, value in effective.items()
+    }
 
 
 def get_own_values(name: str) -> dict[int, Any]:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from apps.conversations import queue
+from apps.conversations.models import Session
+from tests.support.factories import SessionFactory
 
 
 @pytest.fixture
@@ -11,3 +13,8 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     monkeypatch.setattr(queue, "send_task", names.append)
     return names
+
+
+@pytest.fixture
+def session(db: None) -> Session:
+    return SessionFactory.create()

@@ -18,16 +18,11 @@ from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
 from apps.memory.models import WorkingMemory
 from apps.memory.working import count_turn, record_analysis, record_form
-from tests.support.factories import SessionFactory, open_message
+from tests.support.factories import open_message
 
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 pytestmark = pytest.mark.django_db(transaction=True)
 Run = Callable[..., "Future[Any]"]
-
-
-@pytest.fixture
-def session() -> Session:
-    return SessionFactory.create()
 
 
 @pytest.fixture

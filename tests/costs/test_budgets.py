@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from decimal import Decimal
 
 import pytest
@@ -49,9 +49,9 @@ def mei() -> User:
     return user
 
 
-def spend(user: User, millions: int, *, at: datetime | None = None) -> None:
+def spend(user: User, millions: int) -> None:
     save_prices(currency="¥", prices={"m": Price(input=ONE, output=ONE)})
-    call = ModelCall("extraction", "m", Usage(millions * 1_000_000, 0), estimated=False, at=at or timezone.now(), ms=1)
+    call = ModelCall("extraction", "m", Usage(millions * 1_000_000, 0), estimated=False, at=timezone.now(), ms=1)
     record_calls([call], owners={(user.pk, user.data_epoch): 1})
     forget_paused()
 

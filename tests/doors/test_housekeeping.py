@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from apps.doors.housekeeping import OPEN_WEBUI_TASKS, read_task
+from tests.doors.openai.test_chat_completions import user
 
 pytestmark = pytest.mark.spec("T3")
 
@@ -32,10 +33,6 @@ def load(client: str) -> list[dict[str, Any]]:
 
 def read(*messages: dict[str, Any], headers: dict[str, str] | None = None, **body: Any) -> str | None:
     return read_task(headers=headers or {}, body={"model": "m", "messages": list(messages), **body})
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
 
 
 def system(text: str) -> dict[str, Any]:

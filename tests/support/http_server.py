@@ -63,9 +63,9 @@ class HttpServer:
         self._thread.start()
         return self
 
-    def wait_until_idle(self, *, seconds: float = 5.0) -> None:
+    def wait_until_idle(self) -> None:
         """Wait for requests that are under way, such as those of a page that was closed, but not for ever."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + 5
         while self._server.server_state.tasks and time.monotonic() < deadline:
             time.sleep(0.01)
 

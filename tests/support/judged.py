@@ -85,20 +85,18 @@ def operate(
     *texts: str,
     said: str,
     text: str | None = None,
-    days_ago: float = 0,
     confidence: float = 0.9,
-    grounded: bool = True,
 ) -> Message:
     """Carry out one operation on the known memories of these texts; returns its message."""
     known = know(user)
-    message = say(user, said, days_ago=days_ago)
+    message = say(user, said)
     operation = JudgedOperation(
         operation=Operation(action),
         targets=find_numbers(known, *texts),
         source=cite(message),
         text=text,
         confidence=confidence,
-        grounded=grounded,
+        grounded=True,
     )
     record(user, [], operations=[operation], known=known)
     return message

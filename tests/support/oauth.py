@@ -107,12 +107,12 @@ def read_form(page: str) -> dict[str, str]:
 
 
 def answer_consent(
-    browser: httpx2.Client, address: str, *, allow: bool = True, choose: str | None = None, **changed: str
+    browser: httpx2.Client, address: str, *, choose: str | None = None, **changed: str
 ) -> dict[str, str]:
     """Open the page, click, and return the parameters with which the browser is sent back to the application."""
     page = browser.get(address)
     assert page.status_code == 200, (page.status_code, page.headers.get("location"), page.text[-600:])
-    fields = read_form(page.text) | changed | ({"allow": "on"} if allow else {})
+    fields = read_form(page.text) | changed | {"allow": "on"}
     if choose:
         fields["scope"] = choose
     sent = browser.post(address, data=fields, headers={"Referer": f"{browser.base_url}"})

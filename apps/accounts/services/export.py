@@ -161,7 +161,6 @@ class _Run:
         self.tables = {table.name: table for table in list_tables()}
         self._known = {table.model: _Known() for table in self.tables.values() if _has_own_id(table.model)}
         self._new_ids: dict[str, str] = {}
-        self._exported_id: Any = None
         self._restoration = Restoration(user=user, digests_hold=False)
         self._keys: dict[str, list[Any]] = {}
         self.written: Counter[str] = Counter()
@@ -173,9 +172,7 @@ class _Run:
         """Note the IDs in the file, and find out which of them are free."""
         for name, row in rows:
             table = self.tables.get(name)
-            if not name and isinstance(row.get("user"), dict):
-                self._exported_id = row["user"].get("id")
-            elif not name and "digests" in row:
+            if not name and "digests" in row:
                 holds = row["digests"] == name_digests(self._user)
                 self._restoration = Restoration(user=self._user, digests_hold=holds)
             elif table is not None and table.model in self._known and (row_id := _read_uuid(row.get("id"))):

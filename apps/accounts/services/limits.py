@@ -137,12 +137,12 @@ def is_known_here(digest: str) -> bool:
     return known_tokens.has(digest)
 
 
-def find_wait(*, address: str | None, digest: str = "", door: str = "token", now: float | None = None) -> int | None:
+def find_wait(*, address: str | None, digest: str, door: str) -> int | None:
     """Return the seconds that an address has to wait before a token is looked at; None where it need not.
 
-    `digest`: of the token; empty where it cannot be told from others. `now`: Unix time in seconds.
+    `digest`: of the token; empty where it cannot be told from others.
     """
-    now = time.time() if now is None else now
+    now = time.time()
     period = int(now // GUESSING_PERIOD_SECONDS)
     count = _name_count(door, address, period)
     with guessing_outage.tolerate(writes=False):
@@ -156,11 +156,11 @@ def find_wait(*, address: str | None, digest: str = "", door: str = "token", now
     return None
 
 
-def count_refusal(*, address: str | None, digest: str = "", door: str = "token", now: float | None = None) -> None:
+def count_refusal(*, address: str | None, digest: str, door: str) -> None:
     """Count a token, or whatever else was sent to `door`, that was refused."""
     if digest:
         known_tokens.remove(digest)
-    period = int((time.time() if now is None else now) // GUESSING_PERIOD_SECONDS)
+    period = int(time.time() // GUESSING_PERIOD_SECONDS)
     with guessing_outage.tolerate():
         increase(_name_count(door, address, period), kept_seconds=2 * GUESSING_PERIOD_SECONDS)
         if digest:

@@ -207,7 +207,7 @@ _TEXTS = ("content", "text")
 _CUT = "…"
 
 
-def fit_result(result: Mapping[str, Any], *, limit: int = RESULT_TOKENS) -> dict[str, Any]:
+def fit_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result with as much of its list, and then of its texts, as fits; `left_out` counts what does not."""
     fitted = dict(result)
     name = next((name for name in _LISTS if isinstance(fitted.get(name), list)), None)
@@ -215,9 +215,9 @@ def fit_result(result: Mapping[str, Any], *, limit: int = RESULT_TOKENS) -> dict
         return fitted
     items = fitted.pop(name)
     size = _measure(fitted)
-    if size > (share := limit // 2 if items else limit):
+    if size > (share := RESULT_TOKENS // 2 if items else RESULT_TOKENS):
         fitted = _cut_texts(fitted, excess=size - share)
-    room = limit - _measure(fitted)
+    room = RESULT_TOKENS - _measure(fitted)
     newest_first = _LISTS[name]
     kept = _keep(items[::-1] if newest_first else items, room=room)
     fitted[name] = kept[::-1] if newest_first else kept

@@ -66,9 +66,9 @@ class ClaimLost(Exception):
     """The import is not this run's any more."""
 
 
-def run_imports(*, token: str, seconds: float = RUN_SECONDS) -> bool:
+def run_imports(*, token: str) -> bool:
     """Continue imports for a while, in turn; returns whether there is more to do. `token` names this run."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + RUN_SECONDS
     while time.monotonic() < deadline:
         claimed = claim_import(token=token, now=timezone.now())
         if claimed is None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from apps.accounts.models import User
 from apps.chat.turn.run import MARK_KEPT_SECONDS
 from apps.conversations.models import Message, Work
 from apps.conversations.rounds import record_summary
 from apps.memory.lifecycle import create_atomic_memory
-from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.models import AtomicMemory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
+from tests.support.judged import show_entries
 from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.long_except(
@@ -27,18 +25,14 @@ pytestmark = pytest.mark.long_except(
 )
 
 
-def teach(key: str, value: str, *, reply: str = "好的") -> str:
+def teach(key: str, value: str) -> str:
     entry = {"category": "fact", "key": key, "value": value, "confidence": 0.9}
-    return answer(reply, entries=[entry])
+    return answer("好的", entries=[entry])
 
 
 def read_contents(alice: ApiClient, session: str) -> list[str]:
     results = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
     return [message["content"] for message in results]
-
-
-def read_values(user: User) -> dict[str, Any]:
-    return dict(LongTermMemory.objects.filter(user=user, status="active").values_list("key", "value"))
 
 
 @pytest.mark.long
@@ -68,13 +62,13 @@ def test_what_only_the_old_message_taught_is_taken_back_and_comes_back(alice: Ap
     old = alice.say(session, "I live in Berlin").json()["user_message"]["id"]
     model.script(teach("pet", "cat"))
     edited = alice.post(f"/chat/messages/{old}/edit", json={"content": "I have a cat"}).json()["user_message"]["id"]
-    assert read_values(alice.user) == {"pet": "cat"}
+    assert show_entries(alice.user) == {"pet": "cat"}
     (edit,) = alice.get(f"/chat/sessions/{session}/edits").json()["results"]
     assert (edit["message_id"], edit["messages"], edit["memories"]) == (edited, 2, 1)
 
     undone = alice.post(f"/chat/messages/{edited}/edit/undo")
     assert undone.json() == {"messages": 2, "memories": 1}
-    assert read_values(alice.user) == {"city": "Berlin"}
+    assert show_entries(alice.user) == {"city": "Berlin"}
     assert read_contents(alice, session) == ["I live in Berlin", "好的"]
     assert alice.get(f"/chat/sessions/{session}/edits").json()["results"] == []
     assert alice.post(f"/chat/messages/{edited}/edit/undo").status_code == 404
@@ -87,7 +81,7 @@ def test_the_new_message_may_teach_the_same_again(alice: ApiClient, model: Scrip
     old = alice.say(session, "I liev in Berlin").json()["user_message"]["id"]
     model.script(teach("city", "Berlin"))
     alice.post(f"/chat/messages/{old}/edit", json={"content": "I live in Berlin"})
-    assert read_values(alice.user) == {"city": "Berlin"}
+    assert show_entries(alice.user) == {"city": "Berlin"}
 
 
 def test_what_was_known_before_and_what_others_taught_stays(alice: ApiClient, model: ScriptedModel):
@@ -96,9 +90,9 @@ def test_what_was_known_before_and_what_others_taught_stays(alice: ApiClient, mo
     alice.say(session, "I live in Berlin")
     second = alice.say(session, "I moved to Hamburg").json()["user_message"]["id"]
     other = create_atomic_memory(user=alice.user, content="She likes tea.", now=timezone.now())
-    assert read_values(alice.user) == {"city": "Hamburg"}
+    assert show_entries(alice.user) == {"city": "Hamburg"}
     alice.post(f"/chat/messages/{second}/edit", json={"content": "Never mind"})
-    assert read_values(alice.user) == {"city": "Berlin"}, "what the message replaced holds again"
+    assert show_entries(alice.user) == {"city": "Berlin"}, "what the message replaced holds again"
     assert AtomicMemory.objects.get(content="She likes tea.").status == "active", other
 
 

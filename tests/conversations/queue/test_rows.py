@@ -46,11 +46,6 @@ LATER = NOW + LEASE + timedelta(seconds=1)
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent")]
 
 
-@pytest.fixture
-def session() -> Session:
-    return SessionFactory.create()
-
-
 def leave(session: Session, *texts: str, kind: str = "extract", now: datetime = NOW) -> list[Work]:
     """Messages in the session with work on each."""
     before = session.messages.count()

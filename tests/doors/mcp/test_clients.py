@@ -41,11 +41,11 @@ def stdio_environment(**own: str) -> dict[str, str]:
     } | own
 
 
-def over_stdio(*arguments: str, mode: str = "auto", **environment: str) -> Client:
+def over_stdio(*arguments: str, **environment: str) -> Client:
     command = StdioServerParameters(
         command=sys.executable, args=[str(ROOT / "manage.py"), "mcp", *arguments], env=stdio_environment(**environment)
     )
-    return Client(command, mode=mode)
+    return Client(command)
 
 
 async def make_token(username: str, **options: Any) -> str:

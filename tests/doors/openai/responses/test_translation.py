@@ -10,6 +10,7 @@ import pytest
 from apps.conversations.types import RecordedMessage
 from apps.doors.openai.responses_request import list_references, read_items, read_response_request, to_messages
 from apps.doors.openai.stored_responses import EarlierResponse, continue_response
+from tests.doors.openai.test_chat_completions import user
 
 KEY = uuid.UUID("b7d6f1a0-5c3e-4f0e-9c2d-8a1f6e5b4c3d")
 
@@ -28,10 +29,6 @@ def output(number: int, value: Any) -> dict[str, Any]:
 
 def chat_call(number: int) -> dict[str, Any]:
     return {"id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
 
 
 def test_messages_keep_their_role_and_a_single_text_is_a_string():
