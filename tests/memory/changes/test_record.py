@@ -150,7 +150,7 @@ def test_clearing_all_empties_every_record_and_costs_the_same_queries(
 ) -> None:
     for number in range(40):
         create(user, f"key {number}", number)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         assert delete_all_memories(LONG_TERM, user=user, now=LATER) == 40
     assert not Change.objects.exclude(before=None, after=None).exists()
     assert Change.objects.filter(action="delete").count() == 40
