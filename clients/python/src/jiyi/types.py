@@ -657,7 +657,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tidying:
-    """A run that tidied up memories (D2). `shown`: how many the model saw. `error`: why it failed, as a code."""
+    """A run that tidied up memories (D2). `shown`: how many the model saw. `error`: why it failed, as a code.
+
+    `seen_at`: when its person saw what it did.
+    """
 
     id: str
     state: Literal["waiting", "done", "failed"]
@@ -668,6 +671,7 @@ class Tidying:
     error: str
     created_at: datetime
     finished_at: datetime | None
+    seen_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
