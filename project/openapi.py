@@ -34,6 +34,7 @@ TAGS = {
     "History": "The record of every change to memories, and undo.",
     "Import and export": "Take memories along, and bring them in.",
     "Tidying": "Runs that merge duplicates, end what is no longer true and propose patterns: told, and undone.",
+    "Webhooks": "Addresses to which signed events are sent when memories change: made, tried, and what arrived.",
     "OpenAI-compatible": "For clients of OpenAI's API: change the base URL to `/v1` of this site, and the key to an "
     "API token. Errors have OpenAI's shape.",
     "Account": "Settings, what models cost, and the export and erasure of everything about a person.",
@@ -83,6 +84,7 @@ ENUM_NAMES = {
     "ChangeKind": "apps.memory.models.Change.Kind",
     "ChangeAction": "apps.memory.models.Change.Action",
     "ChangeOrigin": "apps.memory.models.Change.Origin",
+    "WebhookEvent": "apps.webhooks.models.Event",
     "TidyingState": "apps.tidying.models.Tidying.State",
 }
 

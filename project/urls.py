@@ -22,6 +22,7 @@ urlpatterns = [
     path("", include("apps.accounts.urls")),
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),
+    path("", include("apps.webhooks.urls")),
     path("", include("apps.doors.urls")),
     path("login", login.LoginPage.as_view(), name="login"),
     path("login", login.LoginPage.as_view(), name="account_login"),  # as django-allauth calls it

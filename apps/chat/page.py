@@ -27,6 +27,7 @@ from apps.accounts.spaces import list_spaces
 from apps.chat.selectors import list_models
 from apps.core.llm.client import FROM_ENVIRONMENT, OFFLINE, get_environment_model
 from apps.core.words import list_words
+from apps.tidying.services import find_unseen
 
 
 @require_safe
@@ -38,6 +39,7 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
     Whether that session exists is for the API to say: the page asks it anyway and shows what it answers.
     """
     user = cast(User, request.user)
+    letter = find_unseen(user)
     models = list_models()
     name = next(choice.name for choice in models if choice.default)
     # Of the environment's model the name may be known only once its server was asked.
@@ -52,6 +54,8 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
             # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
             "models": [asdict(choice) for choice in models],
             "isPaused": get_settings(user).paused,
+            "letter": letter and {"id": str(letter.id), "changes": len(letter.operations) + len(letter.proposals)},
+            "letterUrl": f"{reverse('admin:tidying')}?run={uuid.UUID(int=0)}",
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),
         },
         "spaces": list(

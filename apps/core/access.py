@@ -1,9 +1,9 @@
-"""Where a request comes from, and who may read what an installation tells of itself."""
+"""Where a request comes from, where one may go, and who may read what an installation tells of itself."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Self
 
 from django.conf import settings
@@ -117,3 +117,22 @@ def _parse(text: str) -> IPv4Address | IPv6Address | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
+
+
+# The IPv6 addresses that the Internet has handed out, and those in which a network's gateway wraps IPv4 ones (NAT64).
+_UNICAST, _WRAPPED = IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96")
+# Not of the Internet either; early releases of Python 3.11 do not know it.
+_SPECIAL = (ip_network("192.0.0.0/24"), ip_network("3fff::/20"))
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the Internet's: not private, local, reserved, of several hosts, or none at all.
+
+    An IPv6 address that leads to an IPv4 one (mapped, NAT64, 6to4) is judged by that.
+    """
+    found = _parse(address)
+    if isinstance(found, IPv6Address):
+        found = found.sixtofour or (IPv4Address(found.packed[-4:]) if found in _WRAPPED else found)
+    if found is None or (found.version == 6 and found not in _UNICAST):
+        return False
+    return found.is_global and not found.is_multicast and not any(found in special for special in _SPECIAL)

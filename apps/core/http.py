@@ -38,6 +38,7 @@ API_ROOTS = frozenset(
         "memory",
         "profile",
         "summaries",
+        "webhooks",
         "v1",
         "mcp",
         "register",

@@ -24,6 +24,7 @@ from apps.panel.review.waiting import count_pending
 from apps.panel.texts import read_number
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
+from apps.tidying.services import find_unseen
 from apps.webhooks.models import Webhook
 
 MOST_SHOWN = 99
@@ -33,7 +34,8 @@ MOST_SHOWN = 99
 class Place:
     """A page. ``person``: the parameter by which staff narrow it to one user; empty where there is none.
 
-    ``parts``: addresses of pages that show a part of it, such as one kind of what it lists.
+    ``parts``: addresses of pages that show a part of it, such as one kind of what it lists. ``is_new``: whether it
+    has something that who asks has not seen.
     """
 
     title: str
@@ -42,6 +44,7 @@ class Place:
     is_seen: Callable[[HttpRequest], bool]
     person: str = ""
     parts: tuple[str, ...] = ()
+    is_new: Callable[[HttpRequest], bool] = lambda _request: False
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -80,6 +83,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
     """Return the entries that everybody has."""
     own_profile = make_page(_("Profile"), "account_box", "profile")
     memories = make_page(_("Memories"), "neurology", "memories_changelist")
+    tidying = make_page(_("Tidying up"), "cleaning_services", "tidying")
     kinds = tuple(make_table(model, "").address for model in (LongTermMemory, AtomicMemory))
     return [
         Entry("overview", _("Overview"), "dashboard", (make_page(_("Overview"), "dashboard", "index"),)),
@@ -90,7 +94,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "inbox",
             (
                 make_page(_("Review queue"), "inbox", "review"),
-                make_page(_("Tidying up"), "cleaning_services", "tidying"),
+                replace(tidying, is_new=has_new_letter),
             ),
         ),
         Entry(
@@ -179,12 +183,26 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def count_badge(request: HttpRequest) -> dict[str, Any]:
-    """Return the badge of the review queue as django-unfold takes it; empty while nothing waits. One query."""
+    """Return the badge of the review queue as django-unfold takes it; empty while nothing waits. Two queries.
+
+    A letter that who asks has not seen counts as one.
+    """
     owner = None if sees_everybody(request) else cast(User, request.user)
-    count = sum(count_pending(owner).values())
+    count = sum(count_pending(owner).values()) + has_new_letter(request)
     if not count:
         return {}
     return {"badge": str(count) if count <= MOST_SHOWN else f"{MOST_SHOWN}+", "badge_variant": "primary"}
+
+
+def has_new_letter(request: HttpRequest) -> bool:
+    """Whether a letter about what was tidied up waits for who asks, on any page but that of letters. One query."""
+    if request.path == reverse("admin:tidying"):
+        return False
+    known: bool | None = getattr(request, "has_new_letter", None)
+    if known is None:
+        known = find_unseen(cast(User, request.user)) is not None
+        request.has_new_letter = known  # type: ignore[attr-defined]  # the menu and the tabs ask
+    return known
 
 
 def _find_address(request: HttpRequest, addresses: dict[str, str]) -> str:
@@ -224,6 +242,7 @@ def _make_tabs(entry: Entry, request: HttpRequest) -> list[dict[str, Any]]:
             if person and place.person
             else place.address,
             "is_current": request.path in place.addresses,
+            "is_new": place.is_new(request),
         }
         for place in entry.places
         if place.is_seen(request)

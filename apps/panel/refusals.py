@@ -54,6 +54,7 @@ _REASONS = (
     gettext_noop("There is no space of this name."),
     gettext_noop("Another space already has this name."),
     gettext_noop("Name another space."),
+    gettext_noop("There are 20 webhooks already. Delete one first."),
     gettext_noop("Too many imports are under way. Wait until one is done, or cancel it."),
     gettext_noop("Must not contain a secret: this looks like an API key."),
     gettext_noop("Must not contain a secret: this looks like an access token."),

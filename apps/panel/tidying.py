@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.core.errors import JiyiError
+from apps.core.errors import JiyiError, NotFound
 from apps.core.llm.client import has_model
 from apps.memory.changes.records import list_changes
 from apps.memory.judge.types import PendingVerdict
@@ -32,7 +32,7 @@ from apps.panel.refusals import translate_reason
 from apps.panel.texts import read_id, read_number
 from apps.profile.models import ProfileProposal
 from apps.tidying.models import Tidying
-from apps.tidying.services import get_tidying, list_tidyings, request_tidying, undo_tidying
+from apps.tidying.services import get_tidying, list_tidyings, mark_seen, request_tidying, undo_tidying
 
 # Runs in the list, and changes of one on a page.
 LETTERS, PER_PAGE = 20, 50
@@ -228,6 +228,19 @@ class StartTidying(PanelPage):
         return with_toast(response, _("Tidying up has begun. You can leave this page."), reload=True)
 
 
+class SeeTidying(PanelPage):
+    """POST: who asks has a letter of theirs before them. A page that is only looked at changes nothing (GET)."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        try:
+            mark_seen(cast(User, request.user), run_id, now=timezone.now())
+        except NotFound:
+            raise Http404 from None
+        return HttpResponse(status=204)
+
+
 class UndoTidying(PanelPage):
     """POST: undo all that a run did and that stands."""
 
@@ -239,6 +252,7 @@ class UndoTidying(PanelPage):
             run = get_tidying(self.owner, run_id)
             undone = undo_tidying(self.owner, run.id, now=timezone.now())
         except JiyiError as error:
+            response.status_code = 404 if isinstance(error, NotFound) else 204
             return with_toast(response, translate_reason(error.message), is_error=True, reload=True)
         text = _("Everything is as it was before.")
         if undone.kept:

@@ -37,7 +37,7 @@ from apps.panel.security import (
 )
 from apps.panel.settings import SettingsPage
 from apps.panel.sources import SourcePage
-from apps.panel.tidying import StartTidying, TidyingPage, UndoTidying
+from apps.panel.tidying import SeeTidying, StartTidying, TidyingPage, UndoTidying
 from apps.panel.timeline import TimelinePage
 from apps.panel.transfer import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 
@@ -47,6 +47,7 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("timeline/", TimelinePage, "timeline"),
     ("tidying/", TidyingPage, "tidying"),
     ("tidying/start/", StartTidying, "tidying_start"),
+    ("tidying/seen/<uuid:run_id>/", SeeTidying, "tidying_seen"),
     ("tidying/undo/<uuid:run_id>/", UndoTidying, "tidying_undo"),
     ("sources/", SourcePage, "sources"),
     ("conversations/export/<uuid:session_id>/", SessionDownload, "session_export"),

@@ -23,7 +23,15 @@ from apps.panel.spaces import SpaceField, list_choices
 from apps.panel.templatetags.panel import age, chip, space_chip
 from apps.webhooks.models import Delivery, Event, Webhook
 from apps.webhooks.sending import PRIVATE, read_secret
-from apps.webhooks.services import are_on, save_webhook, send_test, succeeded
+from apps.webhooks.services import (
+    are_on,
+    delete_webhook,
+    list_deliveries,
+    rotate_secret,
+    save_webhook,
+    send_test,
+    succeeded,
+)
 
 DELIVERIES_SHOWN = 20
 
@@ -74,7 +82,12 @@ class WebhookAdmin(OwnedAdmin):
 
     def get_urls(self) -> list[Any]:
         test = self.admin_site.admin_view(require_POST(self.test))
-        return [path("<uuid:webhook_id>/test/", test, name="webhooks_webhook_test"), *super().get_urls()]
+        rotate = self.admin_site.admin_view(require_POST(self.rotate))
+        return [
+            path("<uuid:webhook_id>/test/", test, name="webhooks_webhook_test"),
+            path("<uuid:webhook_id>/rotate-secret/", rotate, name="webhooks_webhook_rotate"),
+            *super().get_urls(),
+        ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Webhook | None = None) -> tuple[Any, ...]:
         return ("user",) if obj and sees_everybody(request) else ()
@@ -96,15 +109,18 @@ class WebhookAdmin(OwnedAdmin):
         save_webhook(obj)
 
     def response_add(self, request: HttpRequest, obj: Webhook, post_url_continue: str | None = None) -> HttpResponse:
+        return self._show_secret(request, obj, title=_("Webhook added"))
+
+    def _show_secret(self, request: HttpRequest, webhook: Webhook, *, title: str) -> HttpResponse:
         """Show the secret, this once."""
-        told = {"title": _("Webhook added"), "opts": self.opts, "webhook": obj, "secret": read_secret(obj)}
+        told = {"title": title, "opts": self.opts, "webhook": webhook, "secret": read_secret(webhook)}
         return show_page(request, "panel/webhooks/made.html", **told)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         webhook = self.get_object(request, object_id)
-        rows = webhook.deliveries.order_by("-created_at")[:DELIVERIES_SHOWN] if webhook else ()
+        rows = list_deliveries(webhook)[:DELIVERIES_SHOWN] if webhook else ()
         table = {
             "headers": [_("event"), _("created at"), _("attempts"), _("result")],
             "rows": [[row.event, age(row.created_at), row.attempts, show_result(row)] for row in rows],
@@ -114,12 +130,25 @@ class WebhookAdmin(OwnedAdmin):
         )
         return page
 
-    def test(self, request: HttpRequest, webhook_id: Any) -> HttpResponse:
-        """POST: send a test event, and show its result."""
-        webhook = self.get_object(request, str(webhook_id))
+    def delete_model(self, request: HttpRequest, obj: Webhook) -> None:
+        delete_webhook(obj)
+
+    def _find(self, request: HttpRequest, webhook_id: Any) -> Webhook:
+        webhook: Webhook | None = self.get_object(request, str(webhook_id))
         if webhook is None or not self.has_change_permission(request, webhook):
             raise Http404
-        result = send_test(webhook, now=timezone.now())
+        return webhook
+
+    def rotate(self, request: HttpRequest, webhook_id: Any) -> HttpResponse:
+        """POST: replace the secret, and show the new one."""
+        webhook = self._find(request, webhook_id)
+        rotate_secret(webhook)
+        return self._show_secret(request, webhook, title=_("Secret replaced"))
+
+    def test(self, request: HttpRequest, webhook_id: Any) -> HttpResponse:
+        """POST: send a test event, and show its result."""
+        webhook = self._find(request, webhook_id)
+        result = send_test(webhook, now=timezone.now()).result
         if succeeded(result):
             messages.success(request, _("The test event arrived: %(result)s.") % {"result": tell_result(result)})
         else:

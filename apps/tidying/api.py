@@ -20,7 +20,7 @@ from apps.core.operations import Answer, Problem, describe
 from apps.memory.api.changes import ChangeSerializer
 from apps.memory.changes.records import list_changes
 from apps.tidying.models import Tidying
-from apps.tidying.services import get_tidying, list_tidyings, request_tidying, undo_tidying
+from apps.tidying.services import get_tidying, list_tidyings, mark_seen, request_tidying, undo_tidying
 
 operation = partial(describe, tag="Tidying")
 RUN_ID = "1c9d4b7e-52f0-4a68-9e13-7b0c6d2f8a45"
@@ -39,6 +39,7 @@ class TidyingSerializer(serializers.ModelSerializer[Tidying]):
         "error": "",
         "created_at": "2026-11-28T08:30:00Z",
         "finished_at": "2026-11-28T08:30:41Z",
+        "seen_at": None,
     }
 
     class Meta:
@@ -53,6 +54,7 @@ class TidyingSerializer(serializers.ModelSerializer[Tidying]):
             "error",
             "created_at",
             "finished_at",
+            "seen_at",
         )
         extra_kwargs = {
             "by_hand": {"help_text": "Whether somebody asked for it; else it is `memory.tidy_after_hours`."},
@@ -60,6 +62,7 @@ class TidyingSerializer(serializers.ModelSerializer[Tidying]):
             "operations": {"help_text": "What it changed or sent to review; each can be undone by itself."},
             "proposals": {"help_text": "IDs of what it proposed for the profile."},
             "error": {"help_text": "Why it failed, as a code."},
+            "seen_at": {"help_text": "When its person saw what it did; until then the chat page tells of it."},
         }
 
 
@@ -130,6 +133,16 @@ class TidyingView(APIView):
         """Get a tidying run. With what it changed, before and after, and why."""
         run = get_tidying(get_user(request), read_uuid(run_id))
         return Response(TidyingDetailSerializer(run).data)
+
+
+class TidyingSeenView(APIView):
+    """Having seen a run."""
+
+    @operation("mark_tidying_seen", scope=Scope.WRITE, answers=TidyingSerializer, unbound=True)
+    def post(self, request: Request, run_id: str) -> Response:
+        """Mark a tidying run as seen. And those before it: the chat page tells of them no longer."""
+        run = mark_seen(get_user(request), read_uuid(run_id), now=timezone.now())
+        return Response(TidyingSerializer(run).data)
 
 
 class UndoTidyingView(APIView):

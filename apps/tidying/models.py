@@ -18,7 +18,7 @@ class Tidying(models.Model):
     it done, so that there is either a whole letter or none. `operations`: what it changed, each undone by itself;
     `proposals`: what it proposed for the profile. `shown`: how many memories the model saw. `covered`: the newest
     change record that it knew; `left`: memories that were new and did not fit into its budget, for the next run.
-    `error`: a name, never text (R3).
+    `error`: a name, never text (R3). `seen_at`: when its person opened the letter, or said that they need not see it.
     """
 
     class State(models.TextChoices):
@@ -45,6 +45,7 @@ class Tidying(models.Model):
     due_at = models.DateTimeField(default=timezone.now, editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True, editable=False)
+    seen_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         db_table = "tidying"

@@ -100,6 +100,21 @@ def get_tidying(user: User, run_id: UUID) -> Tidying:
     return run
 
 
+def find_unseen(user: User) -> Tidying | None:
+    """Return the newest letter, unless its person has seen it (`mark_seen`). One query."""
+    letters = list_tidyings(user).filter(state=Tidying.State.DONE, seen_at=None)
+    return letters.filter(Q(by_hand=True) | ~Q(operations=[]) | ~Q(proposals=[])).first()
+
+
+def mark_seen(user: User, run_id: UUID, *, now: datetime) -> Tidying:
+    """Note that a person has seen a letter, and so need not be told of those before it. Raises `NotFound`."""
+    run = get_tidying(user, run_id)
+    done = list_tidyings(user).filter(created_at__lte=run.created_at, state=Tidying.State.DONE)
+    done.filter(seen_at=None).update(seen_at=now)
+    run.refresh_from_db()
+    return run
+
+
 @transaction.atomic
 def undo_tidying(user: User, run_id: UUID, *, now: datetime) -> UndoneTogether:
     """Undo all that a run did and that stands, as one operation, and take back what it proposed and nobody decided.

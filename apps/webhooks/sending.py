@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.conf import settings
-from oauth2_provider.cimd import _ip_is_public
 
+from apps.core.access import is_public
 from apps.core.secret_key import decrypt
 from apps.webhooks.models import Delivery, Webhook
 
@@ -70,7 +70,7 @@ async def _post(url: str, *, headers: dict[str, str], body: str) -> str:
     port = target.port or {"http": 80, "https": 443}[target.scheme]
     found = await asyncio.get_running_loop().getaddrinfo(target.host, port, type=socket.SOCK_STREAM)
     addresses = [str(address[0]) for *_kind, address in found]
-    if settings.WEBHOOKS != "private" and not all(map(_ip_is_public, addresses)):
+    if settings.WEBHOOKS != "private" and not all(map(is_public, addresses)):
         return PRIVATE
     # The certificate is that of the host, which is no longer in the URL. With a transport of its own a client asks no
     # proxy, which would look the host up again.

@@ -13,14 +13,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
+from apps.accounts.spaces import get_space
 from apps.conversations.queue import send_task
 from apps.core.db import release_connections
+from apps.core.errors import Conflict, NotFound
 from apps.core.secret_key import encrypt
 from apps.webhooks.models import TEST, Delivery, Event, Webhook
 from apps.webhooks.sending import SECRET_PREFIX, SECRET_PURPOSE, send
@@ -32,6 +35,9 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=4)
 GIVEN_UP_AFTER = timedelta(days=1)
 DISABLED_AFTER = timedelta(days=5)
 KEPT = timedelta(days=7)
+# Of an account. One change is a delivery for each.
+MOST_WEBHOOKS = 20
+TOO_MANY = "There are 20 webhooks already. Delete one first."
 GONE = "410"  # the receiver wants no more
 
 # One changed object: its `kind`, `id` and `space_id`, for a change also `action` and `operation`. Never a text.
@@ -43,13 +49,76 @@ def are_on() -> bool:
     return bool(settings.WEBHOOKS != "off")
 
 
+def list_webhooks(user: User) -> QuerySet[Webhook]:
+    """Return a person's own hooks, in the order in which they were made."""
+    return Webhook.objects.filter(user=user)
+
+
+def get_webhook(user: User, webhook_id: UUID) -> Webhook:
+    """Return a hook of theirs, or raise `NotFound`."""
+    webhook = list_webhooks(user).filter(id=webhook_id).first()
+    if webhook is None:
+        raise NotFound("This webhook does not exist.")
+    return webhook
+
+
+def create_webhook(*, user: User, now: datetime, **fields: Any) -> Webhook:
+    """Store a new hook: what `update_webhook` changes. Raises `Conflict` where webhooks are off, and what that does."""
+    _refuse_off()
+    return update_webhook(Webhook(user=user, created_at=now), changes=fields)
+
+
+def update_webhook(webhook: Webhook, *, changes: Mapping[str, Any]) -> Webhook:
+    """Change `url`, `events`, `enabled` or `space`, the ID of one of its person's or None, and store the hook.
+
+    Raises `NotFound` for another space, and what `save_webhook` does.
+    """
+    for name, value in changes.items():
+        if name == "space":
+            assert webhook.user is not None, "one of everybody is not changed by a person"
+            value = value and get_space(webhook.user.overseeing(), value)
+        setattr(webhook, name, value)
+    save_webhook(webhook)
+    return webhook
+
+
 def save_webhook(webhook: Webhook) -> None:
-    """Store a hook, with a secret if it is new. How it failed before is forgotten."""
+    """Store a hook, with a secret if it is new. How it failed before is forgotten.
+
+    Raises `Conflict` for a new one of an account, or of everybody, that has `MOST_WEBHOOKS`.
+    """
     if webhook._state.adding:
-        secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
-        webhook.encrypted_secret = encrypt(secret, purpose=SECRET_PURPOSE)
+        if Webhook.objects.filter(user=webhook.user_id).count() >= MOST_WEBHOOKS:
+            raise Conflict(TOO_MANY)
+        _renew_secret(webhook)
     webhook.failing_since = webhook.retry_at = None
     webhook.save()
+
+
+def rotate_secret(webhook: Webhook) -> None:
+    """Store another secret. What is sent from now on is signed with it, also what was to be sent before."""
+    _renew_secret(webhook)
+    webhook.save(update_fields=["encrypted_secret"])
+
+
+def _renew_secret(webhook: Webhook) -> None:
+    secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
+    webhook.encrypted_secret = encrypt(secret, purpose=SECRET_PURPOSE)
+
+
+def delete_webhook(webhook: Webhook) -> None:
+    """Delete a hook with its deliveries, those that wait too."""
+    webhook.delete()
+
+
+def list_deliveries(webhook: Webhook) -> QuerySet[Delivery]:
+    """Return what was sent to a hook in the last week and what waits, newest first."""
+    return webhook.deliveries.order_by("-created_at", "-id")
+
+
+def _refuse_off() -> None:
+    if not are_on():
+        raise Conflict("Webhooks are off on this installation (WEBHOOKS).")
 
 
 def announce(*, user: User, told: Mapping[Event, Iterable[Item]], now: datetime) -> None:
@@ -116,12 +185,18 @@ def deliver(*, now: datetime) -> bool:
     return len(claimed) == SENT_TOGETHER
 
 
-def send_test(webhook: Webhook, *, now: datetime) -> str:
-    """Send an event without content at once; returns the result, as `apps.webhooks.sending.send` does."""
+def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
+    """Send an event without content at once; returns it with its result, as `apps.webhooks.sending.send` names it.
+
+    Raises `Conflict` where webhooks are off.
+    """
+    _refuse_off()
     delivery = Delivery.objects.create(webhook=webhook, event=TEST, attempts=1, created_at=now)
+    release_connections()
     [result] = send([delivery], now=now)
     _settle(delivery, result, now=now)
-    return result
+    delivery.refresh_from_db()
+    return delivery
 
 
 def delete_old_deliveries(*, now: datetime) -> None:

@@ -11,6 +11,7 @@ import { button, byId, el, freeText } from "./dom.js";
 import { FormDialog } from "./forms.js";
 import { gettext, interpolate } from "./i18n.js";
 import { ImportDialog } from "./imports.js";
+import { Letters } from "./letters.js";
 import { openMenu } from "./menu.js";
 import { MessagesView } from "./messages.js";
 import { ModelPicker } from "./model_picker.js";
@@ -88,6 +89,11 @@ const pausing = new Pausing({
     },
   },
 });
+new Letters({
+  letter: page.letter,
+  getUrl: (id) => page.letterUrl.replace(REPLACED_ID, id),
+  actions: { run, onDismiss: focusComposer },
+});
 const palette = new Palette({
   getCommands: () => listCommands({
     session: conversation.session,
@@ -136,8 +142,11 @@ function navigate(id, { replace = false, messageId = null, temporary = false, sp
   showSpace(space);
   open(id, { messageId, temporary });
   panels.closeSidebar();
-  const covers = !matchMedia("(hover: hover)").matches; // on a phone a keyboard would cover the conversation
-  if (!messageId && !covers) composer.focus();
+  if (!messageId) focusComposer();
+}
+
+function focusComposer() {
+  if (matchMedia("(hover: hover)").matches) composer.focus(); // on a phone a keyboard would cover the conversation
 }
 
 function setAddress({ id, space, messageId = null, replace = false }) {

@@ -90,6 +90,7 @@ def test_typescript(alice: ApiClient, typescript: Environment):
         "field": [400, "invalid", {"vlaue": ["This field cannot be set here."]}],
         "key": [409, "conflict", ANY],
         "stream": [404, "not_found", {}],
+        "webhook": [409, "conflict", {}],
         "token": [401, "unauthenticated", {}],
     }
     assert found == {
@@ -101,6 +102,9 @@ def test_typescript(alice: ApiClient, typescript: Environment):
         "stored": [1, 1],
         "status": "active",
         "keys": ["喜欢的颜色"],
+        "visit": ["2030-12-01T00:00:00Z", ["minors"]],
+        "paused": ["session", None],
+        "tidyings": [],
     }
 
 

@@ -22,11 +22,11 @@ from tests.contracts.routes import list_api_calls
 
 CONTRACT = Path(__file__).with_name("api_contract.txt")
 VERBS = {
-    "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list", "move",
-    "preview", "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo",
-    "update",
+    "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list", "mark",
+    "move", "preview", "record", "regenerate", "reject", "replace", "retry", "rotate", "search", "send", "stop",
+    "submit", "undo", "update",
 }  # fmt: skip
-WITHOUT_BODY = {"accept", "forget", "reject", "stop", "tidyings", "undo"}
+WITHOUT_BODY = {"accept", "forget", "reject", "rotate-secret", "seen", "stop", "test", "tidyings", "undo"}
 
 
 def split_events(stream: str) -> list[dict[str, str]]:

@@ -268,6 +268,17 @@ def _look_from_nowhere(path: str) -> Provoke:
     return "GET", path, {"params": {"q": "x", "space": NOBODYS}}
 
 
+HOOK = {"url": "https://assistant.example/hooks", "events": ["memory.changed"]}
+
+
+def _with_webhooks(what: Provoke) -> Provoke:
+    def provoke(alice: ApiClient, world: World) -> Answer:
+        with override_settings(WEBHOOKS="public"):
+            return _provoke(alice, world, what)
+
+    return provoke
+
+
 PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     **{
         name: {NO_SPACE: _look_from_nowhere(path)}
@@ -413,6 +424,13 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
         "The file is damaged": _upload("/memory/imports", b"PK\x03\x04"),
     },
     "delete_import": {"It is being undone": _after_undoing_the_import("DELETE", "/memory/imports/{past_import}")},
+    "create_webhook": {
+        NO_SPACE: _with_webhooks(_post("/webhooks", **HOOK, **IN_NOBODYS)),
+        "Webhooks are off on this installation": _post("/webhooks", **HOOK),
+        "There are 20 webhooks already": _with_webhooks(_repeat(_post("/webhooks", **HOOK), 20)),
+    },
+    "update_webhook": {NO_SPACE: ("PATCH", "/webhooks/{webhook}", {"json": IN_NOBODYS})},
+    "send_test_event": {"Webhooks are off on this installation": _post("/webhooks/{webhook}/test")},
     "create_tidying": {"No model is connected": _post("/memory/tidyings")},
     "undo_tidying": {"There is nothing to undo": _repeat(_post("/memory/tidyings/{tidying}/undo"))},
     "undo_import": {

@@ -21,6 +21,7 @@ from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.summaries.models import SessionSummary
 from apps.tidying.models import Tidying
+from apps.webhooks.models import Webhook
 from tests.contracts.document import list_described, list_examples
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.world import SECRET, World, build_world, dump
@@ -51,6 +52,7 @@ LISTS: dict[str, tuple[str, type[Model]]] = {
     "spaces": ("?limit=200", Space),
     "imports": ("?limit=200", PastImport),
     "tidyings": ("?limit=200", Tidying),
+    "webhooks": ("?limit=200", Webhook),
 }
 OTHER_READS = {
     **dict.fromkeys(("memories-export", "settings", "profile", "export", "costs", "openai-models", "models"), ""),

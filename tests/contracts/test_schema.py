@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from django.test import override_settings
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -98,6 +99,7 @@ def test_every_operation_answers_as_the_document_says(subtests: pytest.Subtests,
                 made_up(given(case=operation.as_strategy(generation_mode=mode))(check))()
 
 
+@override_settings(WEBHOOKS="public")
 def test_the_examples_of_requests_work_whatever_headers_come_with_them(
     subtests: pytest.Subtests, http_server: HttpServer
 ) -> None:

@@ -28,6 +28,12 @@ ADMINS = {
     ("export", "get"),
     ("erase", "post"),
     ("space", "delete"),
+    # What goes on when a token is revoked.
+    ("webhooks", "post"),
+    ("webhook", "patch"),
+    ("webhook", "delete"),
+    ("webhook_rotate_secret", "post"),
+    ("webhook_test", "post"),
 }
 
 # What reads by other methods than GET.

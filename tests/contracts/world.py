@@ -79,6 +79,7 @@ class World:
     attachment: str
     space: str
     tidying: str
+    webhook: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -97,6 +98,7 @@ class World:
             "attachment_id": self.attachment,
             "space_id": self.space,
             "run_id": self.tidying,
+            "webhook_id": self.webhook,
             "response_id": f"resp_{uuid.UUID(self.reply).hex}",
             "model": "jiyi",
         }
@@ -169,7 +171,8 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     edited = client.post(f"/chat/messages/{said}/edit", json={"content": secret}).raise_for_status().json()
     files = {"file": (f"{secret}.txt", secret.encode())}
     attached = client.post(f"/chat/sessions/{session.id}/attachments", files=files).raise_for_status().json()
-    save_webhook(Webhook(user=user, url=f"https://example.org/{secret}", events=list(Event)))
+    webhook = Webhook(user=user, url=f"http://127.0.0.1:9/{secret}", events=list(Event))
+    save_webhook(webhook)
     past_import = create_import(user=user, file=file, name=secret, now=now)
     while run_imports(token="world"):
         pass
@@ -190,6 +193,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         past_import=str(past_import.id),
         attachment=attached["id"],
         tidying=str(tidying.id),
+        webhook=str(webhook.id),
         space=str(user.sight.space or create_space(user=user.overseeing(), name=secret[:100]).id),
     )
 

@@ -40,7 +40,7 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
     )
     delete_memories(LONG_TERM, user=alice.user, ids=[], now=timezone.now())
     browser = browse(alice.user)
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(23):
         page = browser.get(url(everything.reply))
     shown = page.context["page"]
     assert shown["prompt"].exact is True

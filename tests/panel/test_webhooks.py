@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.spaces import create_space
 from apps.webhooks.models import Delivery, Event, Webhook
 from apps.webhooks.sending import read_secret
-from apps.webhooks.services import save_webhook
+from apps.webhooks.services import MOST_WEBHOOKS, save_webhook
 from tests.panel.conftest import browse, read
 from tests.support.factories import UserFactory
 
@@ -73,6 +73,24 @@ def test_a_test_event_is_sent_at_once_and_its_page_says_why_it_did_not_arrive(me
     assert "The test event did not arrive: a private address." in told
     assert "webhook.test" in told
     assert "failing: a private address" in read(client, LIST)
+
+
+def test_the_secret_is_replaced_and_the_new_one_shown(mei: User, client: Client) -> None:
+    webhook, others = make_hook(mei), make_hook(UserFactory.create())
+    before = read_secret(webhook)
+    shown = client.post(reverse("admin:webhooks_webhook_rotate", args=[webhook.pk])).content.decode()
+    webhook.refresh_from_db()
+    assert read_secret(webhook) != before
+    assert read_secret(webhook) in shown
+    assert client.post(reverse("admin:webhooks_webhook_rotate", args=[others.pk])).status_code == 404
+
+
+def test_with_too_many_the_form_says_so(mei: User, client: Client) -> None:
+    for _number in range(MOST_WEBHOOKS):
+        make_hook(mei)
+    told = client.post(f"{LIST}add/", GIVEN)
+    assert "There are 20 webhooks already" in told.content.decode()
+    assert Webhook.objects.count() == MOST_WEBHOOKS
 
 
 def test_deliveries_are_shown_with_what_became_of_them(mei: User, client: Client) -> None:

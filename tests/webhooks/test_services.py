@@ -156,7 +156,7 @@ def test_a_hook_that_fails_for_days_is_disabled_until_it_is_saved_again(mei: Use
     hook = make_hook(mei, receiver.url)
     receiver.statuses = [500, 500]
     for now in (NOW, NOW + 5 * DAY):
-        assert send_test(hook, now=now) == "500"
+        assert send_test(hook, now=now).result == "500"
         hook.refresh_from_db()
         assert hook.enabled is (now == NOW)
     hook.enabled = True

@@ -485,11 +485,11 @@ def _future_rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date
         ),
         # May 5th, 5 May, 5月3号
         (
-            re.compile(rf"\b(?P<month>{_EN_MONTH})\s+(?:the\s+)?{_EN_DAYS}\b(?!\s*,?\s*\d{{4}})"),
+            re.compile(rf"\b(?P<month>{_EN_MONTH})\s+(?:the\s+)?{_EN_DAYS}\b(?!\s*+(?:,\s*+)?\d{{4}})"),
             lambda found, today: _next_day(today, found),
         ),
         (
-            re.compile(rf"\b{_EN_DAYS}\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b(?!\s*,?\s*\d{{4}})"),
+            re.compile(rf"\b{_EN_DAYS}\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b(?!\s*+(?:,\s*+)?\d{{4}})"),
             lambda found, today: _next_day(today, found),
         ),
         (

@@ -41,6 +41,11 @@ const stored = [await jiyi.record(elsewhere.id, said, { idempotencyKey: "r" }), 
 const memory: Memory = await jiyi.ok(
   jiyi.api.POST("/memory/long-term", { body: { category: "preference", key: "喜欢的颜色", value: "蓝色" } }),
 );
+const body = { content: "Anna's son is in York.", valid_until: "2030-12-01T00:00:00Z", sensitive: ["minors" as const] };
+const visit = await jiyi.ok(jiyi.api.POST("/memory/atomic", { body }));
+const quiet = await jiyi.startSession({ paused: true });
+const tidyings = await jiyi.ok(jiyi.api.GET("/memory/tidyings"));
+const webhook = { url: "https://assistant.example/hooks", events: ["memory.changed" as const] };
 const { results } = await jiyi.ok(jiyi.api.GET("/memory/long-term", { params: { query: { limit: 10 } } }));
 const path = { memory_id: "00000000-0000-0000-0000-000000000000" };
 
@@ -61,12 +66,16 @@ console.log(
     stored,
     status: memory.status,
     keys: results.map(({ key }) => key),
+    visit: [visit.valid_until, visit.sensitive],
+    paused: [quiet.paused_by, session.paused_by],
+    tidyings: tidyings.results.map((run) => run.state),
     recalled: await jiyi.recall(elsewhere.id, "我喜欢的颜色是什么？"),
     errors: {
       missing: await refusal(jiyi.ok(jiyi.api.GET("/memory/long-term/{memory_id}", { params: { path } }))),
       field: await refusal(jiyi.ok(refused)),
       key: await refusal(jiyi.send(session.id, "Something else", { idempotencyKey: "one" })),
       stream: await refusal(jiyi.stream(path.memory_id, "Hello").next()),
+      webhook: await refusal(jiyi.ok(jiyi.api.POST("/webhooks", { body: webhook }))),
       token: await refusal(new Jiyi({ ...given, token: "wrong" }).startSession()),
     },
   }),

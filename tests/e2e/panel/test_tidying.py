@@ -13,10 +13,19 @@ from apps.accounts.models import User
 from apps.core.db import release_connections
 from apps.memory.models import AtomicMemory, Status
 from apps.tidying.run import claim_run, do_run
+from apps.tidying.services import find_unseen, request_tidying
 from tests.e2e.panel.conftest import LOOKS, Inspect, OpenPanel
+from tests.support.processes import wait_until
 from tests.tidying.world import CapableModel, make_world, remember
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spec("D2")]
+
+
+COME_BACK_LATER = """() => {
+    const now = Date.now;
+    Date.now = () => now() + 11 * 60 * 1000;
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 @pytest.fixture
@@ -82,6 +91,50 @@ def test_one_change_is_undone_and_then_all(mel: User, open_panel: OpenPanel) -> 
     assert count_active(mel) == before
     page.reload()
     expect(letter.locator(".change:not(:has-text('undone'))")).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", ["en", "dark", "phone"], indirect=True)
+def test_the_chat_page_tells_of_a_letter_until_it_is_read_or_dismissed(
+    mel: User, open_panel: OpenPanel, inspect: Inspect, look: dict[str, Any]
+) -> None:
+    request_tidying(mel, now=timezone.now(), by_hand=False)
+    work()
+    page = open_panel(mel, "/admin/review/", **look)
+    expect(page.locator(".place-tabs .chip")).to_be_visible()
+    inspect(page, "review")
+    page.goto("/")
+    notice = page.locator("#letter-notice")
+    expect(notice).to_contain_text("我整理了记忆" if look["language"] == "zh-CN" else "I tidied up your memories")
+    inspect(page, "told")
+    page.locator("#letter-link").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#letter-title")).to_be_visible()
+    wait_until(lambda: find_unseen(mel) is None)
+    page.goto("/")
+    expect(page.locator("#composer")).to_be_visible()
+    expect(notice).to_be_hidden()
+
+    # Another one is dismissed, without the mouse.
+    request_tidying(mel, now=timezone.now())
+    work()
+    page.reload()
+    expect(notice).to_be_visible()
+    page.locator("#dismiss-letter").focus()
+    page.keyboard.press("Enter")
+    expect(notice).to_be_hidden()
+    if "size" not in look:
+        expect(page.locator("#draft")).to_be_focused()
+    page.reload()
+    expect(page.locator("#composer")).to_be_visible()
+    expect(notice).to_be_hidden()
+    assert find_unseen(mel) is None
+
+    # One that came while nobody was there: the page was left open.
+    request_tidying(mel, now=timezone.now())
+    work()
+    page.evaluate(COME_BACK_LATER)
+    expect(notice).to_contain_text("没有需要整理的" if look["language"] == "zh-CN" else "nothing to tidy up")
+    expect(page.locator("#letter-link")).to_be_hidden()
 
 
 def test_without_a_model_it_says_what_is_missing(transactional_db: None, open_panel: OpenPanel) -> None:

@@ -40,9 +40,15 @@ def test_one_is_added_tested_and_looked_at(
             webhook=webhook, person=mei, event="memory.changed", created_at=made_at, attempts=1, **given
         )
     page.locator(".new-token__next a").click()
-    page.locator(".end-user button").click()
+    page.locator("form[action$='/test/'] button").click()
     expect(page.get_by_text("webhook.test")).to_be_visible()
     inspect(page, "deliveries")
+    before = webhook.encrypted_secret
+    page.locator("form[action$='/rotate-secret/'] button").click()
+    expect(page.locator("#secret")).to_contain_text("whsec_")
+    inspect(page, "replaced")
+    webhook.refresh_from_db()
+    assert webhook.encrypted_secret != before
     page.goto("/admin/webhooks/webhook/")
     expect(page.locator("#changelist .chip--red")).to_be_visible()
     inspect(page, "list")

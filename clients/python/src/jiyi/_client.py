@@ -22,7 +22,7 @@ from jiyi.resources.memories import (
     Tidyings,
     WorkingMemories,
 )
-from jiyi.resources.person import Account, Profiles, Settings, Summaries
+from jiyi.resources.person import Account, Profiles, Settings, Summaries, Webhooks
 
 
 class _Client(Generic[Transport]):
@@ -44,6 +44,7 @@ class _Client(Generic[Transport]):
         self.profile = Profiles(transport)
         self.summaries = Summaries(transport)
         self.settings = Settings(transport)
+        self.webhooks = Webhooks(transport)
         self.account = Account(transport)
 
     @property

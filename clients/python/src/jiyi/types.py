@@ -59,6 +59,7 @@ ImportFormat = Literal[
 ImportState = Literal["queued", "reading", "running", "done", "cancelled", "failed", "undoing", "undone"]
 ImportItemKind = Literal["conversation", "memory", "other"]
 ImportItemState = Literal["waiting", "imported", "skipped", "failed"]
+WebhookEvent = Literal["memory.changed", "review.waiting", "person.erased"]
 Origin = Literal["turn", "extraction", "api", "panel", "command", "life_cycle", "tidying"]
 
 
@@ -656,7 +657,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tidying:
-    """A run that tidied up memories (D2). `shown`: how many the model saw. `error`: why it failed, as a code."""
+    """A run that tidied up memories (D2). `shown`: how many the model saw. `error`: why it failed, as a code.
+
+    `seen_at`: when its person saw what it did.
+    """
 
     id: str
     state: Literal["waiting", "done", "failed"]
@@ -667,6 +671,7 @@ class Tidying:
     error: str
     created_at: datetime
     finished_at: datetime | None
+    seen_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -683,6 +688,43 @@ class UndoneTidying:
     operation: str | None
     undone: int
     kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """An address to which signed events are sent. `failing_since`: None while the last event arrived.
+
+    `last_result`: the status of its answer, or why there was none.
+    """
+
+    id: str
+    url: str
+    events: list[WebhookEvent]
+    space: str | None
+    enabled: bool
+    failing_since: datetime | None
+    last_result: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookWithSecret(Webhook):
+    """A webhook with its secret, which is shown once."""
+
+    secret: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """An event for a webhook. `due_at`: when it is sent next; None once it arrived or was given up."""
+
+    id: str
+    event: str
+    attempts: int
+    result: str
+    due_at: datetime | None
+    delivered_at: datetime | None
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

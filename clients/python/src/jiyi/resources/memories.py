@@ -515,6 +515,11 @@ class Tidyings(Resource[Transport]):
         return get("/memory/tidyings/{run_id}", Into(ToldTidying), run_id=run_id)
 
     @call
+    def mark_seen(self, run_id: str) -> Request[Tidying]:
+        """Note that the person has seen a run and those before it: the chat page tells of them no longer."""
+        return post("/memory/tidyings/{run_id}/seen", Into(Tidying), run_id=run_id)
+
+    @call
     def undo(self, run_id: str) -> Request[UndoneTidying]:
         """Undo all that a run did and that stands. Raises `Conflict` where nothing is left to undo."""
         return post("/memory/tidyings/{run_id}/undo", Into(UndoneTidying), run_id=run_id)

@@ -1,13 +1,37 @@
-"""The person whose memory it is: profile, summaries, settings, and all of their data."""
+"""The person whose memory it is: profile, summaries, settings, webhooks, and all of their data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jiyi._decoding import Into, Number, PageOf, read_object
-from jiyi._requests import Request, Resource, Transport, all_pages, call, delete, get, patch, post, put, unless_none
-from jiyi.types import Costs, Page, Profile, Receipt, SessionSummary
+from jiyi._requests import (
+    UNSET,
+    Request,
+    Resource,
+    Transport,
+    Unset,
+    all_pages,
+    call,
+    delete,
+    get,
+    patch,
+    post,
+    put,
+    unless_none,
+)
+from jiyi.types import (
+    Costs,
+    Delivery,
+    Page,
+    Profile,
+    Receipt,
+    SessionSummary,
+    Webhook,
+    WebhookEvent,
+    WebhookWithSecret,
+)
 
 
 class Profiles(Resource[Transport]):
@@ -105,6 +129,74 @@ class Summaries(Resource[Transport]):
     def delete(self, summary_id: str) -> Request[int]:
         """Delete a summary. Returns the number of summaries."""
         return delete("/summaries/{summary_id}", Number("deleted"), summary_id=summary_id)
+
+
+class Webhooks(Resource[Transport]):
+    """Addresses to which signed events are sent."""
+
+    @call
+    def list(self, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Webhook]]:
+        """Return a page of the webhooks, in the order in which they were made."""
+        return get("/webhooks", PageOf(Webhook), query={"limit": limit, "offset": offset})
+
+    iterate = all_pages(list)
+
+    @call
+    def create(
+        self, *, url: str, events: Sequence[WebhookEvent], space: str | None = None, enabled: bool = True
+    ) -> Request[WebhookWithSecret]:
+        """Add a webhook; only this answer has its secret. Raises `Conflict` where the server has webhooks off."""
+        body = {"url": url, "events": [*events], "space": space, "enabled": enabled}
+        return post("/webhooks", Into(WebhookWithSecret), body=body)
+
+    @call
+    def get(self, webhook_id: str) -> Request[Webhook]:
+        """Return one webhook."""
+        return get("/webhooks/{webhook_id}", Into(Webhook), webhook_id=webhook_id)
+
+    @call
+    def update(
+        self,
+        webhook_id: str,
+        *,
+        url: str | None = None,
+        events: Sequence[WebhookEvent] | None = None,
+        space: str | Unset | None = UNSET,
+        enabled: bool | None = None,
+    ) -> Request[Webhook]:
+        """Change a webhook. A space of None: it receives what is in any."""
+        body = {
+            "url": unless_none(url),
+            "events": UNSET if events is None else [*events],
+            "space": space,
+            "enabled": unless_none(enabled),
+        }
+        return patch("/webhooks/{webhook_id}", Into(Webhook), body=body, webhook_id=webhook_id)
+
+    @call
+    def delete(self, webhook_id: str) -> Request[int]:
+        """Delete a webhook and what waits to be sent to it. Returns the number of webhooks."""
+        return delete("/webhooks/{webhook_id}", Number("deleted"), webhook_id=webhook_id)
+
+    @call
+    def rotate_secret(self, webhook_id: str) -> Request[WebhookWithSecret]:
+        """Replace the secret; only this answer has the new one, which signs all that is sent from now on."""
+        return post("/webhooks/{webhook_id}/rotate-secret", Into(WebhookWithSecret), webhook_id=webhook_id)
+
+    @call
+    def test(self, webhook_id: str) -> Request[Delivery]:
+        """Send a test event at once; the answer says whether it arrived. Raises `Conflict` where webhooks are off."""
+        return post("/webhooks/{webhook_id}/test", Into(Delivery), webhook_id=webhook_id)
+
+    @call
+    def deliveries(
+        self, webhook_id: str, *, limit: int | None = None, offset: int | None = None
+    ) -> Request[Page[Delivery]]:
+        """Return a page of what was sent to it in the last week and of what waits, newest first."""
+        query = {"limit": limit, "offset": offset}
+        return get("/webhooks/{webhook_id}/deliveries", PageOf(Delivery), query=query, webhook_id=webhook_id)
+
+    iterate_deliveries = all_pages(deliveries)
 
 
 class Settings(Resource[Transport]):
