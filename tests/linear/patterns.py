@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import apps
+from apps.core.text.secret_forms import load_patterns
 
 
 def _offline_rules() -> list[tuple[str]]:
@@ -63,6 +64,9 @@ ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
     "apps.offline.statements._feelings": lambda: [("en",), ("zh",)],
     "apps.core.text.commands._patterns": _commands,
     "apps.core.text.attributes._load": lambda: [()],
+    "apps.core.text.secret_shapes._compile": lambda: [
+        (name,) for name, words in load_patterns()["near"].items() if isinstance(words, list)
+    ],
     "apps.core.text.festivals.festival_rules": lambda: [()],
     "apps.core.text.festivals.past_festival_rules": lambda: [()],
 }

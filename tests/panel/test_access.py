@@ -23,7 +23,6 @@ from apps.doors.mcp.oauth import record_connection, register_application
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin
 from tests.contracts.world import World, build_world, dump
-from tests.panel.conftest import toast
 from tests.support.http_server import ApiClient
 from tests.support.page_policy import list_faults
 

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.long
 # From the request's arrival to the stored reply, however much is remembered. Three of them find past rounds, two ask
 # which model answers and which files the session has.
 QUERIES = 19
-# What storing new memories takes besides: the session's space, the lock, forgotten keys, the rows under the same keys,
-# one UPDATE and one INSERT, one INSERT of the audit records, the sentences that say what was replaced, and which models
-# have vectors and their INSERT.
-STORING = 10
+# What storing new memories takes besides: whether remembering was paused, the session's space, the lock, tombstones,
+# the rows under the same keys, one UPDATE and one INSERT, one INSERT of the audit records, the sentences that say what
+# was replaced, and which models have vectors and their INSERT.
+STORING = 11
 
 
 @contextmanager

@@ -254,7 +254,7 @@ def test_a_tool_that_breaks_costs_its_result_only(
     model.script(call_tools(search()), answer("I cannot look that up."))
     turn = say(alice)
     assert [shown["outcome"] for shown in turn["tool_calls"]] == ["failed"]
-    assert "secret" not in str(model.chat_requests[-1].body)
+    assert "secret detail" not in str(model.chat_requests[-1].body)
 
 
 def test_calls_side_by_side_each_get_their_result_and_too_many_are_refused(alice: ApiClient, model: ScriptedModel):
