@@ -282,8 +282,8 @@ PAUSE_HEADER, PAUSED_HEADER = "X-Pause-Remembering", "X-Remembering-Paused"
 
 def read_pause(headers: Mapping[str, str]) -> bool:
     """Return whether a request wants nothing to be learned from it. Raises `InvalidInput` for what is no answer."""
-    named = headers.get(PAUSE_HEADER, "").strip().lower()
-    if named not in ("", "true", "false"):
+    named = headers.get(PAUSE_HEADER, "false").strip().lower()
+    if named not in ("true", "false"):
         refuse(f"{PAUSE_HEADER} must be true or false.", PAUSE_HEADER)
     return named == "true"
 
