@@ -330,8 +330,9 @@ def test_a_request_of_an_openai_client_pauses_itself(alice: ApiClient, model: Sc
     assert "X-Remembering-Paused" not in plain.headers
     assert plain.json()["jiyi"]["paused_by"] is None
     assert count_learned() == [1, 0, 0]
-    refused = alice.post(f"/v1/{endpoint}", json=body, headers={"X-Pause-Remembering": "maybe"})
-    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "X-Pause-Remembering")
+    for given in ("maybe", ""):
+        refused = alice.post(f"/v1/{endpoint}", json=body, headers={"X-Pause-Remembering": given})
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "X-Pause-Remembering")
 
 
 def test_the_history_that_a_client_sends_meanwhile_is_not_learned_from_later(alice: ApiClient, model: ScriptedModel):
