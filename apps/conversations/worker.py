@@ -215,8 +215,9 @@ _LOCKED_OUT = frozenset({401, 402, 403, 404})
 
 
 DATABASE_ERRORS = (OperationalError, InterfaceError)
-# SQLSTATEs, or their beginnings, of a database that is not there, is full, or has chosen another in a deadlock.
-_DATABASE_AWAY = ("08", "40", "53", "57P", "55P03")
+# SQLSTATEs, or their beginnings, of a database that is not there, is a standby, is full, or has chosen another in a
+# deadlock.
+_DATABASE_AWAY = ("08", "25006", "40", "53", "57P", "55P03")
 
 
 def is_database_away(error: Exception) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +10,10 @@ from django.db import NotSupportedError, OperationalError, connection, transacti
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
-from apps.core.db import fetch_prepared, fetch_rows
+from apps.conversations.worker import is_database_away
+from apps.core.db import fetch_prepared, fetch_rows, insert_rows
+from apps.core.errors import Unavailable
+from apps.core.outages import describe_outage
 from apps.core.postgresql.base import DatabaseWrapper
 from tests.support.http_server import ApiClient
 
@@ -43,6 +46,20 @@ def test_without_a_database_the_answer_is_503_and_when_to_try_again(alice: ApiCl
     assert response.headers["Retry-After"] == "5"
     assert "refused" not in response.text
     assert Session.objects.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("write", [lambda user: user.save(), lambda user: insert_rows([user])])
+def test_a_standby_that_takes_no_writes_is_a_database_that_is_away(write: Callable[[User], None]):
+    def write_to_standby() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+            write(User(username="Alice"))
+
+    with pytest.raises(OperationalError) as caught:
+        write_to_standby()
+    assert type(describe_outage(caught.value)) is Unavailable
+    assert is_database_away(caught.value)
 
 
 def test_answers_are_not_kept_in_caches(alice: ApiClient):

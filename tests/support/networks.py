@@ -1,8 +1,12 @@
-"""Hosts of an installation: each with an unprivileged account, a folder and processes of its own, all on loopback."""
+"""Hosts of an installation: each with an unprivileged account, a folder and processes of its own, all on loopback.
+
+Hosts with networks of their own are those of `tests.support.namespaces`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pwd
 import signal
@@ -18,6 +22,7 @@ from tests.support.processes import wait_until
 from tests.support.servers import make_data_folder, remove_data_folder
 
 PROJECT = Path(__file__).resolve().parents[2]
+_CLONE_NEWNET = 0x40000000
 _FIRST_UID = 61_000
 _TAIL_CHARS = 4_000
 
@@ -25,14 +30,15 @@ _TAIL_CHARS = 4_000
 class Host:
     """One machine, or what stands for it. Processes that it starts end with it, and with us."""
 
-    def __init__(self, name: str, address: str, *, folder: Path, account: Account | None) -> None:
+    def __init__(self, name: str, address: str, *, folder: Path, account: Account | None, namespace: str = "") -> None:
         self.name = name
         self.address = address
         self.folder = folder
         self.account = account
+        self.namespace = namespace
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        # The kernel ends what a thread started with that thread: so this one stays.
-        self._thread = ThreadPoolExecutor(max_workers=1)
+        # The kernel ends what a thread started with that thread, and a namespace is a thread's: so this one stays.
+        self._thread = ThreadPoolExecutor(max_workers=1, initializer=self._enter)
 
     def start(self, name: str, command: Sequence[str | Path], *, environment: Mapping[str, str]) -> None:
         """Start a process under a name of its own, as this host's account; its output goes to a log."""
@@ -46,6 +52,13 @@ class Host:
         process = self._thread.submit(self._spawn, command, environment, subprocess.PIPE).result()
         output, _ = process.communicate(timeout=timeout)
         return process.returncode, output.decode(errors="replace")
+
+    def _enter(self) -> None:
+        if not self.namespace:
+            return
+        with Path(f"/run/netns/{self.namespace}").open("rb") as file:
+            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), _CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), f"cannot enter the network namespace {self.namespace}")
 
     def _spawn(self, command: Sequence[str | Path], environment: Mapping[str, str], output: Any) -> Any:
         return spawn(
@@ -97,13 +110,13 @@ def _list_tasks(pid: int) -> list[str]:
 
 
 class Network:
-    """Makes hosts. All have the address of loopback, so their ports have to differ."""
+    """Makes hosts. All have the address of loopback unless told otherwise, so their ports have to differ."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.hosts: list[Host] = []
 
-    def make_host(self, name: str, *, user: str = "") -> Host:
+    def make_host(self, name: str, *, user: str = "", address: str = "127.0.0.1", namespace: str = "") -> Host:
         """Add a host, whose processes run as `user`, or as an account of its own that has no name."""
         number = len(self.hosts) + 2
         folder = self.folder / name
@@ -115,7 +128,7 @@ class Network:
                 found = pwd.getpwnam(user)
                 account = Account(uid=found.pw_uid, gid=found.pw_gid)
             os.chown(folder, account.uid, account.gid)
-        host = Host(name, "127.0.0.1", folder=folder, account=account)
+        host = Host(name, address, folder=folder, account=account, namespace=namespace)
         self.hosts.append(host)
         return host
 

@@ -19,11 +19,12 @@ _PATIENCE_SECONDS = 200
 
 @dataclass
 class Answered:
-    """One message as its sender saw it, and the IDs of both messages."""
+    """One message as its sender saw it, the IDs of both messages, and when (by `time.monotonic`) it was answered."""
 
     content: str
     message: str
     reply: str
+    at: float
 
 
 @dataclass
@@ -98,7 +99,7 @@ class Person:
                 self.problems[type(error).__name__] += 1
                 turn = None
             if turn is not None:
-                return Answered(content, turn["user_message"]["id"], turn["assistant_message"]["id"])
+                return Answered(content, turn["user_message"]["id"], turn["assistant_message"]["id"], time.monotonic())
             time.sleep(_PAUSE_SECONDS)
         raise TimeoutError(f"{content!r} has no answer after {_PATIENCE_SECONDS} s: {dict(self.problems)}")
 
@@ -162,3 +163,8 @@ class Crowd:
     def count(self) -> int:
         """How many messages have been answered so far."""
         return sum(len(person.answered) for person in self.people)
+
+    def find_gap(self, since: float) -> float:
+        """The longest time, in seconds and from a moment on, in which nobody was answered."""
+        times = sorted(one.at for person in self.people for one in list(person.answered) if one.at > since)
+        return max((later - earlier for earlier, later in itertools.pairwise([since, *times])), default=0.0)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any
 
+from django.db import utils
 from django.db.backends.postgresql import base, operations
 from django.db.backends.utils import CursorWrapper
 from pgvector import HalfVector
 from pgvector.psycopg.halfvec import HalfVectorBinaryDumper
-from psycopg import OperationalError, adapters
+from psycopg import OperationalError, adapters, errors
 from psycopg_pool import ConnectionPool
 
 # A vector goes to the server as it is; as text it has three times the size, and both sides take long for its numbers.
@@ -22,6 +24,17 @@ class DatabaseOperations(operations.DatabaseOperations):
         return super().last_executed_query(cursor, sql, params) or str(sql)
 
 
+class DatabaseErrorWrapper(utils.DatabaseErrorWrapper):
+    """Raises Django's exceptions; a server that takes no writes is away, not broken.
+
+    So it is behind a pooler that still has a former primary's address after a failover.
+    """
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        is_standby = isinstance(exc_value, errors.ReadOnlySqlTransaction)
+        super().__exit__(OperationalError if is_standby else exc_type, exc_value, traceback)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's, with connections that are checked before use, and with prepared statements for those who ask for them.
 
@@ -30,6 +43,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """
 
     ops_class = DatabaseOperations
+
+    @cached_property
+    def wrap_database_errors(self) -> DatabaseErrorWrapper:
+        return DatabaseErrorWrapper(self)
 
     def get_connection_params(self) -> dict[str, Any]:
         parameters = super().get_connection_params()

@@ -186,7 +186,7 @@ def fail_on_statement(sqlstate: str | None) -> OperationalError:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sqlstate", [None, "57P01", "40P01", "08006"])
+@pytest.mark.parametrize("sqlstate", [None, "57P01", "40P01", "08006", "25006"])
 def test_a_database_that_is_away_costs_the_work_no_attempt_however_often(sqlstate: str | None):
     say("one")
     job = Job(one=fail_on_statement(sqlstate))
