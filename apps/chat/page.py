@@ -54,7 +54,7 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
             # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
             "models": [asdict(choice) for choice in models],
             "isPaused": get_settings(user).paused,
-            "letter": letter and {"id": str(letter.id), "changes": len(letter.operations) + len(letter.proposals)},
+            "letter": letter and {"id": str(letter.id), "changes": letter.change_count},
             "letterUrl": f"{reverse('admin:tidying')}?run={uuid.UUID(int=0)}",
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),
         },

@@ -208,10 +208,9 @@ class TidyingPage(PanelPage):
 
 def describe_run(run: Tidying) -> str:
     """Return what a run did, in a few words."""
-    count = len(run.operations) + len(run.proposals)
-    if not count:
+    if not run.change_count:
         return _("Nothing to tidy up")
-    return ngettext("%(count)s change", "%(count)s changes", count) % {"count": count}
+    return ngettext("%(count)s change", "%(count)s changes", run.change_count) % {"count": run.change_count}
 
 
 class StartTidying(PanelPage):

@@ -64,6 +64,11 @@ class Tidying(models.Model):
         return str(self.id)
 
     @property
+    def change_count(self) -> int:
+        """How much it changed and proposed."""
+        return len(self.operations) + len(self.proposals)
+
+    @property
     def is_letter(self) -> bool:
         """Whether it did something, or its person asked for it: only that is worth telling."""
-        return self.by_hand or bool(self.operations or self.proposals)
+        return self.by_hand or self.change_count > 0

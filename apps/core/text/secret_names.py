@@ -13,7 +13,8 @@ from functools import cache
 from apps.core.text.secret_forms import ONLY_LETTERS, Found, ReadText, SecretKind, is_placeholder, load_patterns
 
 
-def _any(name: str) -> str:
+def any_name(name: str) -> str:
+    """Return the pattern of all that a kind of secret is called."""
     return f"(?:{'|'.join(load_patterns()['names'][name])})"
 
 
@@ -34,7 +35,7 @@ _QUOTES = 4  # groups of `_QUOTED`
 
 @cache
 def _compile_passwords() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    name = _any("password")
+    name = any_name("password")
     return re.compile(
         rf"{name}\d?(?:{_IS}{_NOW}|{_OF}\s(?:is |was )?(?:set|changed|reset) to|\s(?=[\"'`]))"
         rf"\s{{0,3}}(?:{_QUOTED}|{_WORD})"
@@ -46,7 +47,7 @@ def _compile_passwords() -> tuple[re.Pattern[str], re.Pattern[str]]:
         r"|--pass(?:word|wd)?[ =]([^\s\"']{3,100})"
         r"|mysql[^\n]{0,60}\s-p([^\s\"']{4,100})"
     ), re.compile(
-        rf"{_any('password_zh')}(?!{_any('password_zh_not')})[^，。！？；,;!?\n0-9a-z是为為:=]{{0,10}}"
+        rf"{any_name('password_zh')}(?!{any_name('password_zh_not')})[^，。！？；,;!?\n0-9a-z是为為:=]{{0,10}}"
         rf"{_IS_ZH}[\s\"']{{0,3}}([!-~]{{4,100}})"
         r"|(?:密码|密碼|口令)[^\d。！？\n]{0,24}[是为:]\s?(\d{4,12})(?![\d.]|[位个次天年月元条种])"
         r"|(?:密码|密碼|口令)[\s\"'`(]{0,2}(?=[!-~]{0,20}\d)([!-~]{4,64})"
@@ -126,7 +127,7 @@ def _is_password(value: str, *, after: str, quoted: bool, spaced: bool) -> bool:
 @cache
 def _compile_keys() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(
-        rf"{_any('key')}(?:{_IS}|[ _-]?id{_ASSIGNS}|\s?(?:就?是|[为為])|\s(?=[\w+/=.~-]{{16}}))"
+        rf"{any_name('key')}(?:{_IS}|[ _-]?id{_ASSIGNS}|\s?(?:就?是|[为為])|\s(?=[\w+/=.~-]{{16}}))"
         rf"{_NOW}\s{{0,3}}(?:bearer |basic |token )?[\"'`]?([\w+/=.~-]{{12,600}})",
         re.ASCII,
     ), re.compile(
@@ -176,28 +177,28 @@ def _compile_numbers() -> tuple[tuple[SecretKind, list[str], re.Pattern[str]], .
             rf"|(?:use|with|my|the|your|enter) pin (\d{{4,8}}){_NO_MORE}"
         ),
         SecretKind.CODE: (
-            rf"(?<![\w-])(g-\d{{6}})(?!\w)|(?:{_any('code_of')}\s(?:code|password|passcode|pin)"
+            rf"(?<![\w-])(g-\d{{6}})(?!\w)|(?:{any_name('code_of')}\s(?:code|password|passcode|pin)"
             rf"|(?<![a-z])(?:otp|2fa)(?:\scode)?(?:\si\s\w{{2,8}})?){_OF}(?:\s(?:is|was)\s?:?|\s?[:=]|\sto|)"
             r"\s{0,2}[\"']?((?:g-)?\d{3}[ -]?\d{3}|\d{4,8})(?![\d.]\d|\w)"
-            rf"|{_any('code_zh')}[^0-9a-z，。,\n]{{0,8}}(\d{{4,8}})(?!\d|年|月|分|秒|元|个|次)"
+            rf"|{any_name('code_zh')}[^0-9a-z，。,\n]{{0,8}}(\d{{4,8}})(?!\d|年|月|分|秒|元|个|次)"
             r"|(?<![\w.-])((?:g-)?\d{4,8}|\d{3}[ -]\d{3})\s(?:is|as)\s(?:your|my|the)\s[^.!?\n\d]{0,30}"
             r"(?:code|otp|passcode|pin)\b"
-            rf"|(?<![\w.-])(\d{{4,8}})\s?[(（]?[^\d，。\n]{{0,8}}{_any('code_zh')}"
+            rf"|(?<![\w.-])(\d{{4,8}})\s?[(（]?[^\d，。\n]{{0,8}}{any_name('code_zh')}"
             r"|your code(?: is|:)? ?(\d{3}[ -]?\d{3})(?![\d.]\d|\w)"
             r"|(?:keypad|门禁|门锁)[^\d\n]{0,30}(\d{4,8})#?(?![\d.]\d|\w)"
             r"|(?:combo|combination|locker|safe|保险[柜箱])[^\d\n]{0,24}(\d{1,2}-\d{1,2}-\d{1,2})(?![\w-])"
         ),
         SecretKind.CARD: (
-            rf"{_any('card_check')}[^\d\n]{{0,8}}(\d{{3,4}})(?!\d|\.\d|年)"
+            rf"{any_name('card_check')}[^\d\n]{{0,8}}(\d{{3,4}})(?!\d|\.\d|年)"
             r"|security code(?: on the back)?(?: is|:|=)\s?(\d{3,4})(?!\d)"
-            rf"|{_any('card')}[^\d\n]{{0,16}}(\d(?:[ -]?\d){{12,18}})(?![ -]?\d|\w)"
+            rf"|{any_name('card')}[^\d\n]{{0,16}}(\d(?:[ -]?\d){{12,18}})(?![ -]?\d|\w)"
         ),
         SecretKind.BANK_ACCOUNT: (
-            rf"{_any('account')}{_OF}(?:\s(?:is|was)|\s?[:=#]|就?是|为|)[^\d\n]{{0,6}}(\d(?:[ -]?\d){{5,21}})"
+            rf"{any_name('account')}{_OF}(?:\s(?:is|was)|\s?[:=#]|就?是|为|)[^\d\n]{{0,6}}(\d(?:[ -]?\d){{5,21}})"
             r"(?![ -]?\d|\w)"
         ),
         SecretKind.IDENTITY: (
-            rf"{_any('identity')}(?:\s?(?:card |id )?(?:number|no\.?|num|#|nr\.?)|号码?|號碼?|卡号?)?"
+            rf"{any_name('identity')}(?:\s?(?:card |id )?(?:number|no\.?|num|#|nr\.?)|号码?|號碼?|卡号?)?"
             rf"{_OF}(?:\s(?:is|was|number is)|\s?[:=#]|就?是|为|)[\s\"']{{0,3}}"
             r"((?=[a-z0-9][a-z]{0,5}[ -]?\d)[a-z0-9](?:[ ./-]?[a-z0-9]){5,24})(?![a-z0-9])"
         ),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 
 from apps.core.text.secret_forms import Found, ReadText, SecretKind, is_placeholder, load_patterns
-from apps.core.text.secret_names import list_no_values
+from apps.core.text.secret_names import any_name, list_no_values
 
 # How far before and behind a value a word may stand.
 _BEFORE, _BEHIND = 80, 24
@@ -135,7 +135,7 @@ def _find_numbers(text: ReadText) -> Found:
 
 @cache
 def _compile_identity() -> re.Pattern[str]:
-    return re.compile("|".join(load_patterns()["names"]["identity"]))
+    return re.compile(any_name("identity"))
 
 
 def _find_phrases(text: ReadText) -> Found:
