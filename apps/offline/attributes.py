@@ -78,7 +78,8 @@ def read_facts(sentence: Sentence) -> list[Fact]:
     for at, clause in enumerate(filter(None, _CLAUSE.split(sentence.plain))):
         fact, is_mine = _read_clause(clause, sentence, whole=False), clause[0] == "我"
         if sentence.language == "zh" and (is_mine or at == 0):
-            own = not load_rules("chinese")["mine"].search(clause) if is_mine else fact is not None
+            rules = load_rules("chinese")
+            own = not rules["mine"].search(clause) if is_mine else bool(fact or rules["acts"].search(clause))
         facts += [fact] if fact and (own or is_mine) else []
     return facts
 
@@ -144,6 +145,7 @@ def is_same_value(one: str, other: str) -> bool:
 
 def _read_clause(clause: str, sentence: Sentence, *, whole: bool) -> Fact | None:
     table, clause = load_table("attributes"), clause.strip()
+    clause = rewrite(clause, "subject") if sentence.language == "en" else clause
     values = table["values"]
     for attribute, pattern, group in _patterns():
         found = pattern.fullmatch(clause)

@@ -24,7 +24,7 @@ from tests.support.scripted_model import ScriptedModel
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4", "A5")]
 LANGUAGES = ("en", "zh")
 # Of 40 dialogues so many are found, at least. docs/retrieval.md has what is reached, and which are missed.
-RECALLED, ANSWERED = {"en": 37, "zh": 36}, {"en": 33, "zh": 33}
+RECALLED, ANSWERED = {"en": 38, "zh": 38}, {"en": 36, "zh": 36}
 TOLD_AGAIN = {"en": 36, "zh": 36}  # of what the assistant said, by past rounds alone
 
 
