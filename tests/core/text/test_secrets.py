@@ -86,6 +86,11 @@ def test_a_mask_tells_the_kind_in_the_language_of_the_text(text: str, masked: st
     assert bool(find_mask(masked)) == (text != masked)
 
 
+def test_words_of_a_wallet_may_be_common_ones() -> None:
+    words = "valve about planet when youth there lamp only deputy this goose other"
+    assert words not in mask_secrets(f"got the new trezor set up, it gave me {words}")
+
+
 def test_a_value_is_a_secret_by_what_it_is_called() -> None:
     assert find_secret("hunter2") is None
     assert find_secret("hunter2", label="wifi password") is SecretKind.PASSWORD
