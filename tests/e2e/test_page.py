@@ -186,7 +186,7 @@ def test_enter_in_an_input_method_chooses_a_word_and_sends_nothing(chat: ChatPag
 
 def test_hostile_text_is_text(chat: ChatPage, model: ScriptedModel) -> None:
     entry = {"category": "fact", "key": HOSTILE[:150], "value": "<b>粗</b>" + "长" * 3000, "source": "user_stated"}
-    reply = f"{HOSTILE}\n\n**粗体** [坏链接](javascript:alert(1)) [好链接](https://example.org/a)\n\n" + "W" * 30_000
+    reply = f"{HOSTILE}\n\n**粗体** [坏链接](javascript:alert(1)) [好链接](https://example.org/a)\n\n" + "W" * 3_000
     model.script(turn_answer(reply, entry))
     shown = chat.say(HOSTILE + "x" * 30_000)
 
