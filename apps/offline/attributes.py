@@ -71,11 +71,13 @@ def is_single(attribute: str) -> bool:
 
 def read_facts(sentence: Sentence) -> list[Fact]:
     """Return what a sentence says of attributes, in order: of each clause at most one."""
-    if fact := _read_clause(sentence.plain, sentence, whole=True):
+    # Who leaves out "I" does it where a sentence begins; further on, it is whom the clause before is about.
+    plain = rewrite(sentence.plain, "subject") if sentence.language == "en" else sentence.plain
+    if fact := _read_clause(plain, sentence, whole=True):
         return [fact]
     # A Chinese clause without 我 is about whom the one before is about: 我妈妈住在苏州，今年六十八了.
     facts, own = list[Fact](), sentence.language == "en"
-    for at, clause in enumerate(filter(None, _CLAUSE.split(sentence.plain))):
+    for at, clause in enumerate(filter(None, _CLAUSE.split(plain))):
         fact, is_mine = _read_clause(clause, sentence, whole=False), clause[0] == "我"
         if sentence.language == "zh" and (is_mine or at == 0):
             rules = load_rules("chinese")
@@ -145,7 +147,6 @@ def is_same_value(one: str, other: str) -> bool:
 
 def _read_clause(clause: str, sentence: Sentence, *, whole: bool) -> Fact | None:
     table, clause = load_table("attributes"), clause.strip()
-    clause = rewrite(clause, "subject") if sentence.language == "en" else clause
     values = table["values"]
     for attribute, pattern, group in _patterns():
         found = pattern.fullmatch(clause)

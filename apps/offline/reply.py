@@ -20,7 +20,7 @@ from apps.offline.attributes import name_attribute
 from apps.offline.emotion import Emotion
 from apps.offline.language import Language, compile_rule, fold_in_place, load_table
 from apps.offline.prompt import Memory, Prompt, read_object
-from apps.offline.statements import list_statements
+from apps.offline.statements import is_question, list_statements
 
 _MOST_QUOTED, _LONGEST_QUOTE = 5, 240
 EDGE, _ENDS = " \n\t,.!?~。…", ".!?。！？…"
@@ -181,8 +181,7 @@ class Reply:
         small = all(any(self.phrases.hears(cue, part) for cue in _SMALL_TALK) for part in self._list_parts())
         if prompt.submitted is not None or small:
             return []
-        asks = prompt.message.rstrip(" \"'”’)").endswith(("?", "？"))
-        asks = asks or ("asks" in heard and not list_statements(prompt.message))
+        asks = is_question(prompt.message) or ("asks" in heard and not list_statements(prompt.message))
         if "how_kept" in heard and asks:
             return [say("temporary_kept" if "temporary" in prompt.actions else "how_kept")]
         if "who" in heard:

@@ -55,6 +55,17 @@ def read_stated(sentence: Sentence) -> list[Fact]:
     return [] if _is_out(sentence) else read_facts(sentence)
 
 
+def is_question(text: str) -> bool:
+    """Whether a message asks in its last clause, or anywhere asks something of its writer."""
+    sentences = list_sentences(text)
+    if not sentences:
+        return text.rstrip(" \"'”’)").endswith(("?", "？"))
+    last = sentences[-1]
+    clauses = [clause for clause in _load(last.language)["clause_end"].split(last.plain) if clause.strip()]
+    asked = last.plain.endswith("?") or any(_load(last.language)["asks"].search(one.strip()) for one in clauses[-1:])
+    return asked or any(one.plain.endswith("?") and _load(one.language)["own"].search(one.plain) for one in sentences)
+
+
 def points_back(text: str) -> bool:
     """Whether a sentence begins with what only the one before it names."""
     sentence = make_sentence(text)

@@ -35,6 +35,10 @@ CLAIMS = re.compile(r"(?i)remember:|stored|saved|noted|forgotten|deleted|updated
         ("我对什么过敏", "你告诉过我：“我对花生过敏。”"),
         ("我的生日是哪天？", "你的生日是5月20日。"),
         ("我住在哪里？", "你告诉过我：“I live in York.”"),
+        ("我对什么过敏来着？想点外卖", "你告诉过我：“我对花生过敏。”"),
+        ("where do I live? filling in a form", "You told me: “I live in York.”"),
+        ("我家在啥城市", "你告诉过我：“I live in York.”"),
+        ("想给自己办张生日卡，我生日几号", "你的生日是5月20日。"),
     ],
 )
 def test_questions_are_answered_in_the_persons_words(question: str, answer: str) -> None:
