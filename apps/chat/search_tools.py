@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -12,7 +12,7 @@ from pydantic import Field
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.chat.search import MAX_SEARCH_CHARS, find_conversations
-from apps.chat.tools import Arguments, Caller, Result, read_time
+from apps.chat.tools import EVERYWHERE, Arguments, Caller, Result, Results, read_time, tool
 from apps.conversations.models import Message, Role
 from apps.conversations.sessions import find_offset, get_session, get_told_title, list_messages
 from apps.conversations.types import MAX_CONTENT_CHARS
@@ -21,11 +21,15 @@ from apps.core.text.clean import cut_to_tokens, estimate_tokens
 from apps.core.text.secrets import mask_secrets
 from apps.core.text.sentences import cut_client_blocks
 from apps.core.times import TimeRange
+from apps.memory.recall.both import FoundMemory
 from apps.memory.recall.both import search_memories as find_memories
 from apps.memory.recall.rounds import find_withheld
 
-SINCE_HELP = "ISO 8601 date or time, such as 2026-05-01 or 2026-05-01T08:00:00+08:00. Not before it."
-UNTIL_HELP = "ISO 8601 date or time. Not after it; a date means all of that day."
+Since = Annotated[
+    str | None,
+    Field(description="ISO 8601 date or time, such as 2026-05-01 or 2026-05-01T08:00:00+08:00. Not before it."),
+]
+Until = Annotated[str | None, Field(description="ISO 8601 date or time. Not after it; a date means all of that day.")]
 
 # Memories
 
@@ -33,41 +37,30 @@ UNTIL_HELP = "ISO 8601 date or time. Not after it; a date means all of that day.
 class SearchTimes(Arguments):
     """The first and the last time, both included; each may be left out."""
 
-    since: str | None = Field(None, description=SINCE_HELP)
-    until: str | None = Field(None, description=UNTIL_HELP)
+    since: Since = None
+    until: Until = None
 
 
-class SearchArguments(Arguments):
-    """What to search for (T1)."""
-
-    keyword: str = Field(description="What to look for: keywords or a question, in the words the person would use.")
-    time_range: SearchTimes | None = Field(None, description="Only memories from within this time.")
-
-
-class FoundMemoryResult(Result):
-    """A memory that a search found."""
-
-    id: UUID
-    kind: Literal["long_term", "atomic"]
-    text: str
-    time: datetime = Field(description="When it was said or last changed.")
-
-
-class SearchResult(Result):
-    """What a search found, best first."""
-
-    results: list[FoundMemoryResult]
-
-
-def search(caller: Caller, arguments: SearchArguments) -> SearchResult:
-    """Return the memories of both kinds that `keyword` finds (T1); dates are in the person's time zone (C8)."""
-    _check_text("keyword", arguments.keyword, longest=MAX_CONTENT_CHARS)
-    times = arguments.time_range or SearchTimes(since=None, until=None)
+@tool(
+    "Search memories",
+    "Search what is remembered about the person: facts, preferences, plans and events from all conversations. Use it "
+    "before answering anything that may depend on what they said earlier. Finds words and meaning, in Chinese and "
+    "English; an empty list means that nothing is remembered about it.",
+    doors=EVERYWHERE,
+)
+def search_memories(
+    caller: Caller,
+    keyword: Annotated[
+        str,
+        Field(description="What to look for: keywords or a question, in the words the person would use."),
+    ],
+    time_range: Annotated[SearchTimes | None, Field(description="Only memories from within this time.")] = None,
+) -> Results[FoundMemory]:
+    """Return the memories of both kinds that `keyword` finds, best first (T1); dates are in the person's zone (C8)."""
+    _check_text("keyword", keyword, longest=MAX_CONTENT_CHARS)
+    times = time_range or SearchTimes()
     within = _read_range(caller.user, times.since, times.until, prefix="time_range.")
-    found = find_memories(user=caller.user, keyword=arguments.keyword, time_range=within)
-    return SearchResult(
-        results=[FoundMemoryResult(id=one.id, kind=one.kind, text=one.text, time=one.time) for one in found]
-    )
+    return Results[FoundMemory](results=find_memories(user=caller.user, keyword=keyword, time_range=within))
 
 
 def _check_text(name: str, text: str, *, longest: int) -> None:
@@ -98,16 +91,6 @@ AROUND, READ_TOKENS = 10, 1_300
 OWN_TOKENS, OTHER_TOKENS, FRAME_TOKENS = 900, 250, 45
 
 
-class SearchConversationsArguments(Arguments):
-    """What to search for, and from when to when it was said."""
-
-    texts = frozenset({"query"})
-
-    query: str = Field(description="What to look for: words that were said, or a question.")
-    since: str | None = Field(None, description=SINCE_HELP)
-    until: str | None = Field(None, description=UNTIL_HELP)
-
-
 class SaidResult(Result):
     """A message, or the part of it around what was looked for."""
 
@@ -126,23 +109,27 @@ class FoundConversationResult(Result):
     messages: list[SaidResult]
 
 
-class ConversationsResult(Result):
-    """What a search found, best first."""
-
-    results: list[FoundConversationResult]
-
-
-def search_conversations(caller: Caller, arguments: SearchConversationsArguments) -> ConversationsResult:
-    """Return the conversations in which something was said (T5); dates are in the person's time zone (C8).
+@tool(
+    "Search conversations",
+    "Search what the person and the assistant said in past conversations, word for word: where no memory tells it, or "
+    "the exact words or the assistant's own answers matter. Returns excerpts with their IDs and times; "
+    "read_conversation has what was said around one.",
+    doors=EVERYWHERE,
+)
+def search_conversations(
+    caller: Caller,
+    query: Annotated[str, Field(description="What to look for: words that were said, or a question.")],
+    since: Since = None,
+    until: Until = None,
+) -> Results[FoundConversationResult]:
+    """Return the conversations in which something was said, best first (T5); dates are in the person's zone (C8).
 
     Without temporary ones, what was edited away, and what no turn may be shown (`find_withheld`); nor the message that
     is being answered.
     """
-    _check_text("query", arguments.query, longest=MAX_SEARCH_CHARS)
-    within = _read_range(caller.user, arguments.since, arguments.until)
-    found = find_conversations(
-        user=caller.user, query=arguments.query, limit=CONVERSATIONS, within=within, excerpt=EXCERPT_CHARS
-    )
+    _check_text("query", query, longest=MAX_SEARCH_CHARS)
+    within = _read_range(caller.user, since, until)
+    found = find_conversations(user=caller.user, query=query, limit=CONVERSATIONS, within=within, excerpt=EXCERPT_CHARS)
     mask = _get_mask(caller.user)
     hidden = find_withheld(caller.user, [hit.id for one in found for hit in one.messages]) | {caller.message_id}
     titles = {one.session.id: get_told_title(one.session) for one in found}
@@ -167,14 +154,9 @@ def search_conversations(caller: Caller, arguments: SearchConversationsArguments
         for one in found
         if one.title_ranges and titles[one.session.id] and one.session.id != caller.session_id
     }
-    return ConversationsResult(results=[one for one in results if one.messages or one.session_id in titled])
-
-
-class ReadConversationArguments(Arguments):
-    """Which conversation, and where in it."""
-
-    session_id: UUID = Field(description="The session_id of the conversation, as search_conversations returns it.")
-    around: UUID | None = Field(None, description="The ID of a message in it; left out, its end is read.")
+    return Results[FoundConversationResult](
+        results=[one for one in results if one.messages or one.session_id in titled]
+    )
 
 
 class ConversationResult(Result):
@@ -187,17 +169,29 @@ class ConversationResult(Result):
     later: int
 
 
-def read_conversation(caller: Caller, arguments: ReadConversationArguments) -> ConversationResult:
+@tool(
+    "Read conversation",
+    "Read part of a past conversation by its session_id, oldest first: its end, or what was said around a message. "
+    "earlier and later count the messages before and after; read on around the first or last one.",
+    doors=EVERYWHERE,
+)
+def read_conversation(
+    caller: Caller,
+    session_id: Annotated[
+        UUID, Field(description="The session_id of the conversation, as search_conversations returns it.")
+    ],
+    around: Annotated[UUID | None, Field(description="The ID of a message in it; left out, its end is read.")] = None,
+) -> ConversationResult:
     """Return what was said around a message, or at the end of a conversation (T5).
 
     `NotFound` for what is not there, is somebody else's or temporary. Long texts are cut.
     """
-    session = get_session(caller.user, arguments.session_id)
+    session = get_session(caller.user, session_id)
     if session.temporary:
         raise NotFound("This session does not exist.")
     said = list_messages(caller.user, session.id).filter(role__in=(Role.USER, Role.ASSISTANT))
     count = said.count()
-    centre = find_offset(said, arguments.around) if arguments.around else max(count - 1, 0)
+    centre = find_offset(said, around) if around else max(count - 1, 0)
     first = max(centre - AROUND, 0)
     rows = list(said[first : centre + AROUND + 1])
     hidden = find_withheld(caller.user, [row.id for row in rows])

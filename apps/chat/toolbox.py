@@ -6,54 +6,54 @@ A door offers what `list_tools` gives it, as far as the caller's scopes allow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.db import transaction
 from pydantic import Field
 
+from apps.accounts import spaces
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.accounts.spaces import find_space, list_spaces
 from apps.accounts.types import Handling, Scope, Sensitive
 from apps.chat.context.read import say_memory
-from apps.chat.search_tools import read_conversation, search, search_conversations
-from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
+from apps.chat.search_tools import read_conversation, search_conversations, search_memories
+from apps.chat.tools import EVERYWHERE, FREE_TEXT, Caller, Door, Result, Results, Tags, Tool, read_time, tool
 from apps.core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from apps.core.text.fold import normalize_key
-from apps.memory import contexts
-from apps.memory.contexts import MAX_AUTHOR_CHARACTERS, get_context
+from apps.memory import contexts, lifecycle
+from apps.memory import spaces as memory_spaces
+from apps.memory.contexts import MAX_AUTHOR_CHARACTERS
 from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.entries import create_memory, record_entries
 from apps.memory.judge.types import JudgedStatement, Said
 from apps.memory.judge.verdicts import record_verdicts
 from apps.memory.keyed import Mode
-from apps.memory.kinds import ATOMIC, LONG_TERM
-from apps.memory.lifecycle import create_atomic_memory, mute_memories, update_memory
-from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext, Source, Status
-from apps.memory.spaces import move_memories
+from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM, MemoryKind
+from apps.memory.lifecycle import create_atomic_memory, mute_memories
+from apps.memory.models import SharedContext, Source, Status
 from apps.memory.validation import MAX_CONTENT_CHARACTERS, Proposal
 from apps.profile.services import get_user_profile
-from apps.summaries.services import get_recent_session_summaries
-
-
-class NoArguments(Arguments):
-    """A tool without arguments."""
-
+from apps.summaries.services import SessionSummarySnapshot, get_recent_session_summaries
 
 # Keeping and changing memories
 
-VALID_UNTIL_HELP = (
-    "For what holds for a while only: ISO 8601 date (all of that day) or time until which it does. After it, it is "
-    "kept but not recalled."
-)
-
-SENSITIVE_HELP = (
-    "Which of these kinds it tells something about, if any. What the person excluded is refused, and what they want to "
-    "review waits for them."
-)
-
+ValidUntil = Annotated[
+    str | None,
+    Field(
+        description="For what holds for a while only: ISO 8601 date (all of that day) or time until which it does. "
+        "After it, it is kept but not recalled."
+    ),
+]
+Marks = Annotated[
+    list[Sensitive] | None,
+    Field(
+        description="Which of these kinds it tells something about, if any. What the person excluded is refused, and "
+        "what they want to review waits for them."
+    ),
+]
 CategoryName = Literal["preference", "fact", "pattern"]
 
 
@@ -75,48 +75,19 @@ class MemoryResult(Result):
     updated_at: datetime
 
 
-def describe_memory(memory: LongTermMemory | AtomicMemory) -> MemoryResult:
-    """Return a memory of either kind as tools and resources show it."""
-    own: dict[str, Any] = {"key": None, "value": None, "category": None, "tags": []}
-    if isinstance(memory, AtomicMemory):
-        own |= {"kind": "atomic", "tags": memory.tags, "created_at": memory.create_time}
-    else:
-        own |= {"kind": "long_term", "created_at": memory.created_at}
-        own |= {name: getattr(memory, name) for name in ("key", "value", "category")}
-    names = ("id", "status", "muted", "valid_until", "sensitive", "updated_at")
-    common = {name: getattr(memory, name) for name in names}
-    return MemoryResult(text=say_memory(memory), **common, **own)
+def describe_memory(kind: MemoryKind, memory: Any) -> MemoryResult:
+    """Return a memory as tools and resources show it."""
+    values = {name: getattr(memory, name, None) for name in MemoryResult.model_fields}
+    values |= {"kind": kind.name.value, "text": say_memory(memory), "created_at": getattr(memory, kind.made_at)}
+    return MemoryResult.model_validate({**values, "tags": values["tags"] or []})
 
 
-def get_memory(user: User, memory_id: UUID, *, to_change: bool = False) -> LongTermMemory | AtomicMemory:
-    """Return the person's memory of either kind, of any status; `NotFound` for none and for another person's.
-
-    `to_change`: also for one that is seen, and not changed, from where they look.
-    """
-    for kind in (LONG_TERM, ATOMIC):
-        rows = kind.changeable(user) if to_change else kind.rows(user)
-        memory: LongTermMemory | AtomicMemory | None = rows.filter(id=memory_id).first()
-        if memory is not None:
-            return memory
+def find_memory(user: User, memory_id: UUID, *, to_change: bool = False) -> tuple[MemoryKind, Any]:
+    """Return the person's memory of either kind, of any status, and its kind; `NotFound` as `MemoryKind.get`."""
+    for kind in KINDS:
+        with suppress(NotFound):
+            return kind, kind.get(user, memory_id, to_change=to_change)
     raise NotFound("This memory does not exist.")
-
-
-class AddMemoryArguments(Arguments):
-    """What to remember."""
-
-    content: str = Field(
-        description="What to remember, in the person's language: self-contained sentences with names and full dates, "
-        'such as "Mei moves to York on 2026-06-01." With a key, the value alone, such as "York".'
-    )
-    key: str | None = Field(
-        None,
-        description='For a lasting attribute that has one value at a time, its name, such as "home town" or '
-        '"reply language". A new value replaces the one before. Leave it out for everything else.',
-    )
-    category: CategoryName | None = Field(None, description="With a key: what it is. fact, if left out.")
-    tags: Tags | None = Field(None, description="Without a key: a few words to group memories by.")
-    valid_until: str | None = Field(None, description=VALID_UNTIL_HELP)
-    sensitive: list[Sensitive] | None = Field(None, description=SENSITIVE_HELP)
 
 
 class AddMemoryResult(Result):
@@ -128,26 +99,51 @@ class AddMemoryResult(Result):
     memory: MemoryResult
 
 
-def add_memory(caller: Caller, arguments: AddMemoryArguments) -> AddMemoryResult:
+@tool(
+    "Add memory",
+    "Remember something about the person beyond this conversation, when they ask for it or say something that will "
+    "matter later. Without a key it is kept as a statement; with a key as an attribute whose earlier value it "
+    "replaces. What is known already is not stored twice.",
+    scope=Scope.WRITE,
+    remembers=True,
+)
+def add_memory(
+    caller: Caller,
+    content: Annotated[
+        str,
+        Field(
+            description="What to remember, in the person's language: self-contained sentences with names and full "
+            'dates, such as "Mei moves to York on 2026-06-01." With a key, the value alone, such as "York".'
+        ),
+    ],
+    key: Annotated[
+        str | None,
+        Field(
+            description='For a lasting attribute that has one value at a time, its name, such as "home town" or '
+            '"reply language". A new value replaces the one before. Leave it out for everything else.'
+        ),
+    ] = None,
+    category: Annotated[CategoryName | None, Field(description="With a key: what it is. fact, if left out.")] = None,
+    tags: Annotated[Tags | None, Field(description="Without a key: a few words to group memories by.")] = None,
+    valid_until: ValidUntil = None,
+    sensitive: Marks = None,
+) -> AddMemoryResult:
     """Keep a memory: with a key a long-term one, else an atomic one. What is known already is not there twice."""
-    common: dict[str, Any] = {
-        "valid_until": _read_until(caller, arguments.valid_until),
-        "sensitive": arguments.sensitive or [],
-    }
-    waits = _handle(caller, arguments.sensitive) is Handling.REVIEW
-    if arguments.key is None:
-        _refuse(arguments, "category", because="Only a memory with a key has a category.")
-        atomic = {"content": arguments.content, "tags": arguments.tags or [], **common}
+    common: dict[str, Any] = {"valid_until": _read_until(caller, valid_until), "sensitive": sensitive or []}
+    waits = _handle(caller, sensitive) is Handling.REVIEW
+    if key is None:
+        _refuse("category", category, because="Only a memory with a key has a category.")
+        atomic = {"content": content, "tags": tags or [], **common}
         if waits:
             return _propose(caller, atomic=atomic)
         memory, is_new = create_atomic_memory(user=caller.user, now=caller.now, **atomic)
-        return AddMemoryResult(action="created" if is_new else "refreshed", memory=describe_memory(memory))
-    _refuse(arguments, "tags", because="Only a memory without a key has tags.")
-    stated = {"category": arguments.category or "fact", "key": arguments.key, "value": arguments.content, **common}
+        return AddMemoryResult(action="created" if is_new else "refreshed", memory=describe_memory(ATOMIC, memory))
+    _refuse("tags", tags, because="Only a memory without a key has tags.")
+    stated = {"category": category or "fact", "key": key, "value": content, **common}
     if waits:
         return _propose(caller, stated=stated)
     entry, action = create_memory(user=caller.user, now=caller.now, **stated)
-    return AddMemoryResult.model_validate({"action": action.value, "memory": describe_memory(entry)})
+    return AddMemoryResult.model_validate({"action": action.value, "memory": describe_memory(LONG_TERM, entry)})
 
 
 def _handle(caller: Caller, marks: Sequence[Sensitive] | None) -> Handling:
@@ -181,61 +177,65 @@ def _propose(
         found = [update.id for update in record_entries(entries=[proposal], now=caller.now, **given)]
     if not found:
         raise Conflict("Not remembered: the same waits for review, or the person turned it down or deleted it.")
-    memory = get_memory(caller.user, found[0])
+    kind, memory = find_memory(caller.user, found[0])
     action = "pending" if memory.status == Status.PENDING else "refreshed"
-    return AddMemoryResult.model_validate({"action": action, "memory": describe_memory(memory)})
+    return AddMemoryResult.model_validate({"action": action, "memory": describe_memory(kind, memory)})
 
 
 def _read_until(caller: Caller, given: str | None) -> datetime | None:
     return read_time("valid_until", given, zone=get_settings(caller.user).zone, end=True) if given else None
 
 
-class UpdateMemoryArguments(Arguments):
-    """Which memory, and what to change of it."""
-
-    texts = frozenset({"content"})
-
-    id: UUID = Field(description="The ID of the memory, as search_memories returns it.")
-    content: str | None = Field(None, description="The new text; of a long-term memory, the new value.")
-    key: str | None = Field(None, description="The new key of a long-term memory.")
-    category: CategoryName | None = Field(None, description="The new category of a long-term memory.")
-    tags: Tags | None = Field(None, description="The new tags of an atomic memory, in place of those it has.")
-    valid_until: str | None = Field(None, description=VALID_UNTIL_HELP)
-    sensitive: list[Sensitive] | None = Field(None, description=SENSITIVE_HELP)
+MemoryId = Annotated[UUID, Field(description="The ID of the memory.")]
 
 
-def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryResult:
+@tool(
+    "Update memory",
+    "Correct a memory: its text, or the key, category or tags. The person can undo it.",
+    scope=Scope.WRITE,
+    remembers=True,
+    destructive=True,
+)
+def update_memory(
+    caller: Caller,
+    id: Annotated[UUID, Field(description="The ID of the memory, as search_memories returns it.")],
+    content: Annotated[
+        str | None, FREE_TEXT, Field(description="The new text; of a long-term memory, the new value.")
+    ] = None,
+    key: Annotated[str | None, Field(description="The new key of a long-term memory.")] = None,
+    category: Annotated[CategoryName | None, Field(description="The new category of a long-term memory.")] = None,
+    tags: Annotated[
+        Tags | None, Field(description="The new tags of an atomic memory, in place of those it has.")
+    ] = None,
+    valid_until: ValidUntil = None,
+    sensitive: Marks = None,
+) -> MemoryResult:
     """Change a memory. `NotFound`; `Conflict` where another one says the same, or where it is history."""
-    memory = get_memory(caller.user, arguments.id, to_change=True)
-    if not arguments.model_dump(exclude={"id"}, exclude_none=True):
+    kind, memory = find_memory(caller.user, id, to_change=True)
+    changes: dict[str, Any] = {
+        "key": key,
+        "category": category,
+        "tags": tags,
+        "valid_until": valid_until,
+        "sensitive": sensitive,
+    }
+    if all(value is None for value in (content, *changes.values())):
         raise InvalidInput("Name at least one of content, key, category, tags, valid_until and sensitive to change.")
-    if _handle(caller, arguments.sensitive) is Handling.REVIEW:
+    if _handle(caller, sensitive) is Handling.REVIEW:
         raise Forbidden("Not changed: the person reviews this kind first. add_memory lets it wait for them.")
-    is_atomic = isinstance(memory, AtomicMemory)
+    is_atomic = kind is ATOMIC
     for name in ("key", "category") if is_atomic else ("tags",):
-        _refuse(arguments, name, because="An atomic memory has none." if is_atomic else "A long-term memory has none.")
-    changes: dict[str, Any] = {"content" if is_atomic else "value": arguments.content, "key": arguments.key}
-    changes |= {"category": arguments.category, "tags": arguments.tags}
-    changes |= {"valid_until": _read_until(caller, arguments.valid_until), "sensitive": arguments.sensitive}
+        because = "An atomic memory has none." if is_atomic else "A long-term memory has none."
+        _refuse(name, changes[name], because=because)
+    changes |= {"content" if is_atomic else "value": content, "valid_until": _read_until(caller, valid_until)}
     given = {name: value for name, value in changes.items() if value is not None}
-    kind = ATOMIC if is_atomic else LONG_TERM
-    return describe_memory(update_memory(kind, user=caller.user, memory_id=memory.id, changes=given, now=caller.now))
+    memory = lifecycle.update_memory(kind, user=caller.user, memory_id=memory.id, changes=given, now=caller.now)
+    return describe_memory(kind, memory)
 
 
-def _refuse(arguments: Arguments, name: str, *, because: str) -> None:
-    if getattr(arguments, name) is not None:
+def _refuse(name: str, value: Any, *, because: str) -> None:
+    if value is not None:
         raise InvalidInput(f"{name}: {because}", fields={name: [because]})
-
-
-class DeleteMemoryArguments(Arguments):
-    """Which memory to delete."""
-
-    id: UUID = Field(description="The ID of the memory.")
-    copies: bool = Field(
-        False,
-        description="Also delete what else says the same, as far as it is known: other memories, and passages of the "
-        "profile, of summaries, shared contexts and running sessions. Ask the person first.",
-    )
 
 
 class CopyResult(Result):
@@ -253,49 +253,52 @@ class DeleteMemoryResult(Result):
     copies_left: list[CopyResult]
 
 
+@tool(
+    "Delete memory",
+    "Delete a memory for good; it cannot be undone, and it is not learned again from earlier messages. copies_left "
+    "lists other places that still say the same: offer to delete those as well.",
+    scope=Scope.WRITE,
+    destructive=True,
+)
 @transaction.atomic
-def delete_memory(caller: Caller, arguments: DeleteMemoryArguments) -> DeleteMemoryResult:
+def delete_memory(
+    caller: Caller,
+    id: MemoryId,
+    copies: Annotated[
+        bool,
+        Field(
+            description="Also delete what else says the same, as far as it is known: other memories, and passages of "
+            "the profile, of summaries, shared contexts and running sessions. Ask the person first."
+        ),
+    ] = False,
+) -> DeleteMemoryResult:
     """Delete a memory for good (L6), and list where else its text is unless `copies` are deleted, too."""
-    memory = get_memory(caller.user, arguments.id, to_change=True)
-    if isinstance(memory, AtomicMemory):
-        gone = delete_memories(ATOMIC, user=caller.user, ids=[memory.id], now=caller.now)
-        return DeleteMemoryResult(deleted=gone.deleted, copies_left=[])
-    copies = [] if arguments.copies else list_copies(caller.user, [memory])
-    forgotten = delete_memories(LONG_TERM, user=caller.user, ids=[memory.id], copies=arguments.copies, now=caller.now)
-    return DeleteMemoryResult(
-        deleted=forgotten.deleted,
-        copies_left=[CopyResult.model_validate(copy, from_attributes=True) for copy in copies],
-    )
+    kind, memory = find_memory(caller.user, id, to_change=True)
+    left = list_copies(caller.user, [memory]) if kind is LONG_TERM and not copies else []
+    gone = delete_memories(kind, user=caller.user, ids=[memory.id], copies=copies, now=caller.now)
+    return DeleteMemoryResult.model_validate({"deleted": gone.deleted, "copies_left": left})
 
 
-class MuteMemoryArguments(Arguments):
-    """Which memory to mute, or to use again."""
-
-    id: UUID = Field(description="The ID of the memory.")
-    muted: bool = Field(True, description="false: it may be recalled again.")
-
-
-def set_muted(caller: Caller, arguments: MuteMemoryArguments) -> MemoryResult:
+@tool(
+    "Mute memory",
+    "Keep a memory but recall it in no reply and no search; with muted false, recall it again.",
+    scope=Scope.WRITE,
+)
+def mute_memory(
+    caller: Caller,
+    id: MemoryId,
+    muted: Annotated[bool, Field(description="false: it may be recalled again.")] = True,
+) -> MemoryResult:
     """Keep a memory but recall it in no reply, or recall it again (L10). `Conflict` for one that is history."""
-    memory = get_memory(caller.user, arguments.id, to_change=True)
-    kind = ATOMIC if isinstance(memory, AtomicMemory) else LONG_TERM
-    mute_memories(kind, user=caller.user, ids=[memory.id], muted=arguments.muted, now=caller.now)
-    memory = get_memory(caller.user, arguments.id)
-    if memory.muted != arguments.muted:
+    kind, memory = find_memory(caller.user, id, to_change=True)
+    mute_memories(kind, user=caller.user, ids=[memory.id], muted=muted, now=caller.now)
+    memory = kind.get(caller.user, id)
+    if memory.muted != muted:
         raise Conflict(f"Only active and pending memories can be muted; this one is {memory.status}.")
-    return describe_memory(memory)
+    return describe_memory(kind, memory)
 
 
 # Spaces (P4)
-
-
-class MoveMemoriesArguments(Arguments):
-    """Which memories, and where to."""
-
-    ids: list[UUID] = Field(min_length=1, max_length=100, description="The IDs of the memories.")
-    to: str | None = Field(
-        None, description="Name or ID of the space, as list_spaces returns it. Left out: they are known everywhere."
-    )
 
 
 class MoveMemoriesResult(Result):
@@ -305,14 +308,27 @@ class MoveMemoriesResult(Result):
     taken: list[UUID]
 
 
-def move(caller: Caller, arguments: MoveMemoriesArguments) -> MoveMemoriesResult:
+@tool(
+    "Move memories",
+    "Move memories to a space, where alone they are known from then on, or out of all spaces. When the person asks for "
+    "it; they can undo it.",
+    scope=Scope.WRITE,
+)
+def move_memories(
+    caller: Caller,
+    ids: Annotated[list[UUID], Field(min_length=1, max_length=100, description="The IDs of the memories.")],
+    to: Annotated[
+        str | None,
+        Field(description="Name or ID of the space, as list_spaces returns it. Left out: they are known everywhere."),
+    ] = None,
+) -> MoveMemoriesResult:
     """Move memories to a space, or out of all. `Forbidden` for who is bound to one."""
     if caller.bound:
         raise Forbidden("This token is bound to a space: it moves nothing.")
     owner = caller.user.overseeing()
-    target = find_space(owner, arguments.to).pk if arguments.to else None
-    done = move_memories(user=owner, ids=arguments.ids, space_id=target, now=caller.now)
-    return MoveMemoriesResult(moved=done.moved, taken=list(done.taken))
+    target = spaces.find_space(owner, to).pk if to else None
+    done = memory_spaces.move_memories(user=owner, ids=ids, space_id=target, now=caller.now)
+    return MoveMemoriesResult.model_validate(done)
 
 
 class SpaceResult(Result):
@@ -323,40 +339,18 @@ class SpaceResult(Result):
     kind: Literal["project", "assistant", "character"]
 
 
-class SpacesResult(Result):
-    """The person's spaces."""
-
-    results: list[SpaceResult]
-
-
-def show_spaces(caller: Caller, _arguments: NoArguments) -> SpacesResult:
+@tool(
+    "List spaces",
+    "List the person's spaces: projects, assistants and characters whose memories stay there. With the argument space, "
+    "the other tools look from one; without, they see what is known everywhere.",
+)
+def list_spaces(caller: Caller) -> Results[SpaceResult]:
     """Return the spaces that are not archived."""
     owner = caller.user if caller.bound else caller.user.overseeing()
-    spaces = list_spaces(owner).filter(archived=False)
-    return SpacesResult(results=[SpaceResult.model_validate(space, from_attributes=True) for space in spaces])
+    return Results[SpaceResult].model_validate({"results": list(spaces.list_spaces(owner).filter(archived=False))})
 
 
 # Shared contexts (X)
-
-
-class CreateContextArguments(Arguments):
-    """What a new context holds (X1)."""
-
-    title: str = Field(description="A short title that names the case.")
-    content: str = Field(description="The background: who, what, when, and what is wanted. Plain text.")
-
-
-class FetchContextArguments(Arguments):
-    """Which context."""
-
-    id: UUID = Field(description="The ID of the shared context.")
-
-
-class UpdateContextArguments(Arguments):
-    """Which context, and what to add."""
-
-    id: UUID = Field(description="The ID of the shared context.")
-    text: str = Field(description="What to add. What is there already stays.")
 
 
 class ContextEntryResult(Result):
@@ -383,15 +377,32 @@ class ContextResult(Result):
     def describe(cls, context: SharedContext) -> ContextResult:
         """Return a context and its entries as tools show them."""
         fields = {name: getattr(context, name) for name in cls.model_fields if name != "entries"}
-        return cls.model_validate({**fields, "entries": list(context.entries.all())}, from_attributes=True)
+        return cls.model_validate({**fields, "entries": list(context.entries.all())})
 
 
-def create_context(caller: Caller, arguments: CreateContextArguments) -> ContextResult:
+ContextId = Annotated[UUID, Field(description="The ID of the shared context.")]
+
+
+@tool(
+    "Create shared context",
+    "Save the background of a case or project as a shared context and get its ID. Other agents and later conversations "
+    "can read it with fetchContext and add to it with updateContext.",
+    name="createContext",
+    scope=Scope.WRITE,
+    remembers=True,
+    doors=EVERYWHERE,
+    idempotent=False,
+)
+def create_context(
+    caller: Caller,
+    title: Annotated[str, Field(description="A short title that names the case.")],
+    content: Annotated[str, Field(description="The background: who, what, when, and what is wanted. Plain text.")],
+) -> ContextResult:
     """Create a shared context (X1), of the session if there is one."""
     context = contexts.create_context(
         user=caller.user,
-        title=arguments.title,
-        content=arguments.content,
+        title=title,
+        content=content,
         session_id=caller.session_id,
         message_id=caller.message_id,
         number=caller.number,
@@ -400,25 +411,43 @@ def create_context(caller: Caller, arguments: CreateContextArguments) -> Context
     return ContextResult.describe(context)
 
 
-def fetch_context(caller: Caller, arguments: FetchContextArguments) -> ContextResult:
+@tool(
+    "Read shared context",
+    "Read a shared context by its ID, with everything that was added to it, oldest first.",
+    name="fetchContext",
+    doors=EVERYWHERE,
+)
+def fetch_context(caller: Caller, id: ContextId) -> ContextResult:
     """Return a context with its entries. Raises `NotFound`, also for another person's."""
-    return ContextResult.describe(get_context(caller.user, arguments.id))
+    return ContextResult.describe(contexts.get_context(caller.user, id))
 
 
-def update_context(caller: Caller, arguments: UpdateContextArguments) -> ContextResult:
+@tool(
+    "Add to shared context",
+    "Add a text, such as a finding or a decision, to a shared context. Nothing in it is changed or removed; content "
+    "and additions together have at most 64 KiB.",
+    name="updateContext",
+    scope=Scope.WRITE,
+    remembers=True,
+    doors=EVERYWHERE,
+    idempotent=False,
+)
+def update_context(
+    caller: Caller,
+    id: ContextId,
+    text: Annotated[str, Field(description="What to add. What is there already stays.")],
+) -> ContextResult:
     """Add an entry by `caller.author` (X3). Raises `TooLarge` beyond the limit."""
-    author = caller.author[:MAX_AUTHOR_CHARACTERS]
-    return ContextResult.describe(
-        contexts.append_entry(
-            user=caller.user,
-            context_id=arguments.id,
-            text=arguments.text,
-            author=author,
-            message_id=caller.message_id,
-            number=caller.number,
-            now=caller.now,
-        )
+    context = contexts.append_entry(
+        user=caller.user,
+        context_id=id,
+        text=text,
+        author=caller.author[:MAX_AUTHOR_CHARACTERS],
+        message_id=caller.message_id,
+        number=caller.number,
+        now=caller.now,
     )
+    return ContextResult.describe(context)
 
 
 # Profile and summaries
@@ -435,182 +464,39 @@ class ProfileResult(Result):
     updated_at: datetime | None = None
 
 
-def get_profile(caller: Caller, _arguments: NoArguments) -> ProfileResult:
+@tool("Read profile", "Read the person's profile: how they like replies, the languages they use, their background.")
+def get_profile(caller: Caller) -> ProfileResult:
     """Return the person's profile document."""
     profile = get_user_profile(user=caller.user)
-    return ProfileResult() if profile is None else ProfileResult.model_validate(profile, from_attributes=True)
+    return ProfileResult() if profile is None else ProfileResult.model_validate(profile)
 
 
-class ListSummariesArguments(Arguments):
-    """How many summaries."""
-
-    limit: int = Field(10, ge=1, le=50, description="At most so many.")
-
-
-class SummaryResult(Result):
-    """What one conversation was about."""
-
-    id: UUID
-    session_id: UUID
-    title: str
-    snippet: str
-    created_at: datetime
-    last_active_at: datetime
-
-
-class SummariesResult(Result):
-    """Summaries of conversations, the most recently active first."""
-
-    results: list[SummaryResult]
-
-
-def list_summaries(caller: Caller, arguments: ListSummariesArguments) -> SummariesResult:
+@tool("List conversation summaries", "List what the person's most recent conversations were about, newest first.")
+def list_session_summaries(
+    caller: Caller, limit: Annotated[int, Field(ge=1, le=50, description="At most so many.")] = 10
+) -> Results[SessionSummarySnapshot]:
     """Return summaries of the most recently active conversations that have one."""
-    found = get_recent_session_summaries(user=caller.user, limit=arguments.limit)
-    return SummariesResult(results=[SummaryResult.model_validate(one, from_attributes=True) for one in found])
+    return Results[SessionSummarySnapshot](results=get_recent_session_summaries(user=caller.user, limit=limit))
 
-
-_EVERYWHERE = frozenset(Door)
 
 # By name, in the order in which they are listed.
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool(
-            name="search_memories",
-            title="Search memories",
-            description=(
-                "Search what is remembered about the person: facts, preferences, plans and events from all "
-                "conversations. Use it before answering anything that may depend on what they said earlier. Finds "
-                "words and meaning, in Chinese and English; an empty list means that nothing is remembered about it."
-            ),
-            function=search,
-            doors=_EVERYWHERE,
-        ),
-        Tool(
-            name="search_conversations",
-            title="Search conversations",
-            description=(
-                "Search what the person and the assistant said in past conversations, word for word: where no memory "
-                "tells it, or the exact words or the assistant's own answers matter. Returns excerpts with their IDs "
-                "and times; read_conversation has what was said around one."
-            ),
-            function=search_conversations,
-            doors=_EVERYWHERE,
-        ),
-        Tool(
-            name="read_conversation",
-            title="Read conversation",
-            description=(
-                "Read part of a past conversation by its session_id, oldest first: its end, or what was said around a "
-                "message. earlier and later count the messages before and after; read on around the first or last one."
-            ),
-            function=read_conversation,
-            doors=_EVERYWHERE,
-        ),
-        Tool(
-            name="add_memory",
-            title="Add memory",
-            description=(
-                "Remember something about the person beyond this conversation, when they ask for it or say something "
-                "that will matter later. Without a key it is kept as a statement; with a key as an attribute whose "
-                "earlier value it replaces. What is known already is not stored twice."
-            ),
-            function=add_memory,
-            scope=Scope.WRITE,
-            remembers=True,
-        ),
-        Tool(
-            name="update_memory",
-            title="Update memory",
-            description="Correct a memory: its text, or the key, category or tags. The person can undo it.",
-            function=change_memory,
-            scope=Scope.WRITE,
-            remembers=True,
-            destructive=True,
-        ),
-        Tool(
-            name="delete_memory",
-            title="Delete memory",
-            description=(
-                "Delete a memory for good; it cannot be undone, and it is not learned again from earlier messages. "
-                "copies_left lists other places that still say the same: offer to delete those as well."
-            ),
-            function=delete_memory,
-            scope=Scope.WRITE,
-            destructive=True,
-        ),
-        Tool(
-            name="mute_memory",
-            title="Mute memory",
-            description="Keep a memory but recall it in no reply and no search; with muted false, recall it again.",
-            function=set_muted,
-            scope=Scope.WRITE,
-        ),
-        Tool(
-            name="list_spaces",
-            title="List spaces",
-            description=(
-                "List the person's spaces: projects, assistants and characters whose memories stay there. With the "
-                "argument space, the other tools look from one; without, they see what is known everywhere."
-            ),
-            function=show_spaces,
-        ),
-        Tool(
-            name="move_memories",
-            title="Move memories",
-            description=(
-                "Move memories to a space, where alone they are known from then on, or out of all spaces. When the "
-                "person asks for it; they can undo it."
-            ),
-            function=move,
-            scope=Scope.WRITE,
-        ),
-        Tool(
-            name="get_profile",
-            title="Read profile",
-            description="Read the person's profile: how they like replies, the languages they use, their background.",
-            function=get_profile,
-        ),
-        Tool(
-            name="list_session_summaries",
-            title="List conversation summaries",
-            description="List what the person's most recent conversations were about, newest first.",
-            function=list_summaries,
-        ),
-        Tool(
-            name="createContext",
-            title="Create shared context",
-            description=(
-                "Save the background of a case or project as a shared context and get its ID. Other agents and later "
-                "conversations can read it with fetchContext and add to it with updateContext."
-            ),
-            function=create_context,
-            scope=Scope.WRITE,
-            remembers=True,
-            doors=_EVERYWHERE,
-            idempotent=False,
-        ),
-        Tool(
-            name="fetchContext",
-            title="Read shared context",
-            description="Read a shared context by its ID, with everything that was added to it, oldest first.",
-            function=fetch_context,
-            doors=_EVERYWHERE,
-        ),
-        Tool(
-            name="updateContext",
-            title="Add to shared context",
-            description=(
-                "Add a text, such as a finding or a decision, to a shared context. Nothing in it is changed or "
-                "removed; content and additions together have at most 64 KiB."
-            ),
-            function=update_context,
-            scope=Scope.WRITE,
-            remembers=True,
-            doors=_EVERYWHERE,
-            idempotent=False,
-        ),
+        search_memories,
+        search_conversations,
+        read_conversation,
+        add_memory,
+        update_memory,
+        delete_memory,
+        mute_memory,
+        list_spaces,
+        move_memories,
+        get_profile,
+        list_session_summaries,
+        create_context,
+        fetch_context,
+        update_context,
     )
 }
 

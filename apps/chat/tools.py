@@ -14,10 +14,11 @@ from datetime import date, datetime, timedelta, tzinfo
 from datetime import time as time_of_day
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, get_type_hints
+from inspect import Parameter, signature
+from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model, model_validator
 
 from apps.accounts.models import User
 from apps.accounts.types import Scope
@@ -32,6 +33,9 @@ class Door(StrEnum):
 
     CHAT = "chat"
     MCP = "mcp"
+
+
+EVERYWHERE = frozenset(Door)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +59,18 @@ class Caller:
     paused_by: str = ""
 
 
+# Marks an argument that is free text, in which "none" is an answer.
+FREE_TEXT = "free text"
+
+
 class Arguments(BaseModel):
     """Arguments of a tool. Unknown ones are refused: a mistyped one would be lost.
 
     Models fill in every argument that they see. So one that may be left out is, where null stands for it, in whatever
-    writing. `texts`: arguments that are free text, in which "none" is an answer.
+    writing.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    texts: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod
@@ -71,10 +78,11 @@ class Arguments(BaseModel):
         if not isinstance(given, Mapping):
             return given
         required = {name for name, field in cls.model_fields.items() if field.is_required()}
+        texts = {name for name, field in cls.model_fields.items() if FREE_TEXT in field.metadata}
         return {
             name: value
             for name, value in given.items()
-            if name in required or not is_absent(value, or_none=name not in cls.texts)
+            if name in required or not is_absent(value, or_none=name not in texts)
         }
 
 
@@ -125,22 +133,31 @@ def read_time(name: str, text: str | None, *, zone: tzinfo, end: bool = False) -
 class Result(BaseModel):
     """What a tool returns; every field is always there."""
 
-    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True, json_schema_serialization_defaults_required=True)
+
+
+Item = TypeVar("Item")
+
+
+class Results(Result, Generic[Item]):
+    """What a tool found or lists."""
+
+    results: list[Item]
 
 
 @dataclass(frozen=True)
 class Tool:
     """A function that a model can call, and how it is described to one. Its schemas follow from its annotations.
 
-    `scope`: what a caller's token must allow. `doors`: where it is offered. `destructive`, `idempotent`: hints for MCP
-    clients; calling an idempotent tool again changes nothing. `remembers`: it adds to what is remembered, so that it is
-    refused while remembering is paused.
+    `function`: of a caller and of the arguments, by name. `scope`: what a caller's token must allow. `doors`: where it
+    is offered. `destructive`, `idempotent`: hints for MCP clients; calling an idempotent tool again changes nothing.
+    `remembers`: it adds to what is remembered, so that it is refused while remembering is paused.
     """
 
     name: str
     title: str
     description: str
-    function: Callable[[Caller, Any], Result]
+    function: Callable[..., Result]
     scope: Scope = Scope.READ
     doors: frozenset[Door] = frozenset({Door.MCP})
     destructive: bool = False
@@ -166,7 +183,8 @@ class Tool:
             problems = dict(_list_problems(error))
             name, reasons = next(iter(problems.items()))
             raise InvalidInput(f"{name}: {reasons[0]}" if name else reasons[0], fields=problems) from None
-        return self.function(caller, read).model_dump(mode="json")
+        values = {name: getattr(read, name) for name in self._arguments.model_fields}
+        return self.function(caller, **values).model_dump(mode="json")
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -181,9 +199,17 @@ class Tool:
 
     @cached_property
     def _arguments(self) -> type[Arguments]:
-        _caller, arguments, *_return = get_type_hints(self.function).values()
-        found: type[Arguments] = arguments
-        return found
+        hints = get_type_hints(self.function, include_extras=True)
+        _caller, *parameters = signature(self.function).parameters.values()
+        fields: dict[str, Any] = {
+            one.name: (hints[one.name], ... if one.default is Parameter.empty else one.default) for one in parameters
+        }
+        return create_model("Arguments", __base__=Arguments, **fields)
+
+
+def tool(title: str, description: str, *, name: str = "", **hints: Any) -> Callable[[Callable[..., Result]], Tool]:
+    """Make a tool of a function, of its name unless another is given. `hints`: what else a `Tool` has."""
+    return lambda function: Tool(name or function.__name__, title, description, function, **hints)
 
 
 def _list_problems(error: ValidationError) -> Iterator[tuple[str, list[str]]]:
@@ -195,7 +221,7 @@ def _list_problems(error: ValidationError) -> Iterator[tuple[str, list[str]]]:
 def _describe(schema: dict[str, Any], *, drop_null: bool) -> dict[str, Any]:
     """Return the schema of arguments or a result without what the tool's description says anyway."""
     simple: dict[str, Any] = _simplify(schema, drop_null=drop_null)
-    del simple["description"]
+    simple.pop("description", None)
     return simple
 
 

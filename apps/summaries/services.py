@@ -47,7 +47,7 @@ MAX_SNIPPET_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class SessionSummarySnapshot:
-    """What a session was about (S1); `last_active_at` is the session's."""
+    """What a session was about; `last_active_at` is the session's."""
 
     id: uuid.UUID
     session_id: uuid.UUID

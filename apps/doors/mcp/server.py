@@ -25,7 +25,7 @@ from mcp.shared.exceptions import MCPError
 from apps.accounts.models import ApiToken, User
 from apps.accounts.spaces import find_space
 from apps.accounts.types import Scope, allows
-from apps.chat.toolbox import describe_memory, get_memory, list_tools
+from apps.chat.toolbox import describe_memory, find_memory, list_tools
 from apps.chat.tools import Caller, Door, Tool
 from apps.conversations.pausing import find_pause
 from apps.core.db import in_database
@@ -33,7 +33,7 @@ from apps.core.errors import InvalidInput, JiyiError, NotFound
 from apps.core.outages import describe_outage
 from apps.costs.ledger import recording
 from apps.doors.mcp.oauth import OAuthAccess
-from apps.memory.kinds import ATOMIC, LONG_TERM
+from apps.memory.kinds import KINDS
 from apps.memory.models import Status
 
 logger = structlog.get_logger(__name__)
@@ -255,18 +255,20 @@ def read_resource(caller: Caller, uri: str) -> Any:
     if uri == RECENT:
         return {"results": _list_recent(caller.user)}
     if found := _MEMORY_URI.fullmatch(uri):
-        return describe_memory(get_memory(caller.user, UUID(found[1]))).model_dump(mode="json")
+        return describe_memory(*find_memory(caller.user, UUID(found[1]))).model_dump(mode="json")
     raise NotFound("This resource does not exist.")
 
 
 def _list_recent(user: User) -> list[dict[str, Any]]:
     found = [
-        memory
-        for memories in (LONG_TERM.rows(user), ATOMIC.rows(user))
-        for memory in memories.filter(status=Status.ACTIVE, muted=False).order_by("-updated_at", "-id")[:RECENT_LIMIT]
+        (kind, memory)
+        for kind in KINDS
+        for memory in kind.rows(user)
+        .filter(status=Status.ACTIVE, muted=False)
+        .order_by("-updated_at", "-id")[:RECENT_LIMIT]
     ]
-    recent = nlargest(RECENT_LIMIT, found, key=lambda memory: (memory.updated_at, memory.id))
-    return [describe_memory(memory).model_dump(mode="json") for memory in recent]
+    recent = nlargest(RECENT_LIMIT, found, key=lambda one: (one[1].updated_at, one[1].id))
+    return [describe_memory(kind, memory).model_dump(mode="json") for kind, memory in recent]
 
 
 # Prompts: messages from which a person can start, often as a command of their client
