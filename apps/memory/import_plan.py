@@ -7,20 +7,22 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property, partial
 from typing import IO, Any
 from uuid import UUID, uuid5
 
 from django.db import models
+from django.utils.translation import gettext_noop
+from rest_framework import serializers
 
 from apps.accounts.models import User
 from apps.accounts.spaces import list_spaces, seen_from
 from apps.conversations.models import Message, Session
 from apps.core.errors import Conflict, JiyiError
+from apps.core.fields import StrictBooleanField, StrictDateTimeField, StrictIntegerField, StrictUUIDField
 from apps.core.text.clean import find_forbidden
-from apps.core.times import exists_everywhere
 from apps.memory.judge.types import PendingVerdict
 from apps.memory.kinds import ATOMIC, CURRENT, MemoryKind
 from apps.memory.models import AtomicSource, Status
@@ -175,32 +177,32 @@ def read_upload(file: IO[bytes]) -> list[Any]:
 def parse_file(data: bytes) -> list[Any]:
     """Return the items of a file: a JSON array in UTF-8. Raises `ImportRefused`."""
     if len(data) > MAX_FILE_BYTES:
-        raise ImportRefused("The file is larger than 64 MiB.")
+        raise ImportRefused(gettext_noop("The file is larger than 64 MiB."))
     try:
         items = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ImportRefused("The file is not UTF-8 text.") from error
+        raise ImportRefused(gettext_noop("The file is not UTF-8 text.")) from error
     except (ValueError, RecursionError) as error:
-        raise ImportRefused("The file is not JSON.") from error
+        raise ImportRefused(gettext_noop("The file is not JSON.")) from error
     if isinstance(items, dict) and "data" in items:
-        raise ImportRefused("This file is an export of all data. Choose a file with one type of memory.")
+        raise ImportRefused(gettext_noop("This file is an export of all data. Choose a file with one type of memory."))
     if not isinstance(items, list):
-        raise ImportRefused("The file is not a list of memories: it must begin with [ and end with ].")
+        raise ImportRefused(gettext_noop("The file is not a list of memories: it must begin with [ and end with ]."))
     if len(items) > MAX_ROWS:
-        raise ImportRefused("The file has more than 100,000 rows. Import it in parts.")
+        raise ImportRefused(gettext_noop("The file has more than 100,000 rows. Import it in parts."))
     return items
 
 
 def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required: tuple[str, ...]) -> PlannedRow:
     """Return the fields of one object, or what is wrong with them."""
     if not isinstance(item, dict):
-        return PlannedRow(number, RowAction.ERROR, None, {}, reasons={"": ["This is not an object."]})
+        return PlannedRow(number, RowAction.ERROR, None, {}, reasons={"": [gettext_noop("This is not an object.")]})
     given: dict[str, Any] = {}
     reasons: dict[str, list[str]] = {}
     for name, value in item.items():
         if name not in readers:
             shown = name[:50] if find_forbidden(name) is None else ""
-            reasons[shown] = ["Unknown field."]
+            reasons[shown] = [gettext_noop("Unknown field.")]
             continue
         try:
             given[name] = readers[name](value)
@@ -208,55 +210,8 @@ def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required:
             reasons[name] = [str(error)]
     for name in required:
         if name not in item:
-            reasons[name] = ["This field is missing."]
+            reasons[name] = [gettext_noop("This field is missing.")]
     return PlannedRow(number, RowAction.ERROR if reasons else RowAction.CREATE, None, given, reasons=reasons)
-
-
-def read_id(value: Any) -> UUID:
-    """A UUID in its usual form."""
-    if isinstance(value, str) and len(value) == 36:
-        try:
-            return UUID(value)
-        except ValueError:
-            pass
-    raise ValueError("Must be a UUID.")
-
-
-def read_time(value: Any) -> datetime:
-    """A time in ISO 8601 with its offset from UTC."""
-    if isinstance(value, str):
-        try:
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            pass
-        else:
-            if time.tzinfo is not None and exists_everywhere(time):
-                return time
-    raise ValueError("Must be an ISO 8601 time with an offset, such as 2026-11-20T08:30:00Z.")
-
-
-def read_count(value: Any) -> int:
-    """A whole number, not below 0."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT:
-        return value
-    raise ValueError("Must be a whole number that is not negative.")
-
-
-def read_bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise ValueError("Must be true or false.")
-
-
-def read_choice(*choices: str) -> Reader:
-    """One of these words."""
-
-    def read(value: Any) -> str:
-        if isinstance(value, str) and value in choices:
-            return value
-        raise ValueError(f"Must be one of: {', '.join(choices)}.")
-
-    return read
 
 
 _AT_ONCE = 5_000
@@ -367,7 +322,7 @@ class _Planner:
             return _fail(found, {"event_end": [reason]})
         is_current = final.get("status", Status.ACTIVE) in CURRENT
         if found.action is not RowAction.SKIP and is_current and final.get("superseded_by") is not None:
-            return _fail(found, {"superseded_by": ["Only a superseded memory can have a successor."]})
+            return _fail(found, {"superseded_by": [gettext_noop("Only a superseded memory can have a successor.")]})
         return found
 
     def _place(self, given: dict[str, Any], notes: list[Note]) -> None:
@@ -409,7 +364,9 @@ class _Planner:
             if step in safe:
                 safe.update(path)
             else:
-                found[row.number] = {"superseded_by": ["The chain of replacements leads back to this memory."]}
+                found[row.number] = {
+                    "superseded_by": [gettext_noop("The chain of replacements leads back to this memory.")]
+                }
         return found
 
     def _find_clashes(self, planned: Sequence[PlannedRow]) -> dict[int, dict[str, list[str]]]:
@@ -494,26 +451,33 @@ def _read_values(kind: MemoryKind, memory: Any) -> dict[str, Any]:
 def _make_reader(kind: MemoryKind, name: str) -> Reader:
     """What takes a field from a file: for what its owner writes the rules of the services, else those of its column."""
     column = kind.column(name)
+    field: serializers.Field[Any, Any, Any, Any]
     match column:
         case models.DateTimeField():
-            return _or_null(read_time) if column.null else read_time
-        case models.ForeignKey():
-            return _or_null(read_id)
-        case models.UUIDField():
-            return read_id
+            reason = gettext_noop("Must be an ISO 8601 time with an offset, such as 2026-11-20T08:30:00Z.")
+            field = StrictDateTimeField(allow_null=column.null, default_timezone=UTC)
+        case models.ForeignKey() | models.UUIDField():
+            reason, field = gettext_noop("Must be a UUID."), StrictUUIDField(allow_null=column.null)
         case models.BooleanField():
-            return read_bool
+            reason, field = "Must be true or false.", StrictBooleanField()
         case models.PositiveIntegerField():
-            return read_count
+            reason = gettext_noop("Must be a whole number that is not negative.")
+            field = StrictIntegerField(min_value=0, max_value=MAX_COUNT)
         case _ if name == "proposal":
             return _read_proposal
         case _ if name in kind.editable:
             return partial(_read_editable, kind, name)
-    return read_choice(*(value for value, _label in column.flatchoices))
+        case _:
+            choices = [value for value, _label in column.flatchoices]
+            reason, field = f"Must be one of: {', '.join(choices)}.", serializers.ChoiceField(choices)
+    return partial(_read_field, field, reason)
 
 
-def _or_null(read: Reader) -> Reader:
-    return lambda value: None if value is None else read(value)
+def _read_field(field: serializers.Field[Any, Any, Any, Any], reason: str, value: Any) -> Any:
+    try:
+        return field.run_validation(value)
+    except serializers.ValidationError as error:
+        raise ValueError(reason) from error
 
 
 def _read_editable(kind: MemoryKind, name: str, value: Any) -> Any:
@@ -537,7 +501,7 @@ def _read_proposal(value: Any) -> dict[str, Any] | None:
     try:
         found = None if value is None else PendingVerdict.from_json(value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError("Must be null or what an export holds here.") from error
+        raise ValueError(gettext_noop("Must be null or what an export holds here.")) from error
     return found.to_json() if found else None
 
 
