@@ -14,6 +14,7 @@ import django_filters  # type: ignore[import-untyped]
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_noop
 from rest_framework.request import Request
 
 from apps.accounts.models import Space, User
@@ -134,7 +135,7 @@ def get_space(user: User, space_id: UUID) -> Space:
     """Return the space, or raise `NotFound` for none, for another person's and for one that cannot be seen."""
     space = list_spaces(user).filter(id=space_id).first()
     if space is None:
-        raise NotFound("This space does not exist.")
+        raise NotFound(gettext_noop("This space does not exist."))
     return space
 
 
@@ -145,7 +146,8 @@ def find_space(user: User, named: str) -> Space:
     meant, key = Q(name__iexact=name), read_key(name)
     space = list_spaces(user).filter(meant if key is None else meant | Q(id=key)).first()
     if space is None:
-        raise NotFound("There is no space of this name.", fields={"space": ["There is no space of this name."]})
+        reason = gettext_noop("There is no space of this name.")
+        raise NotFound(reason, fields={"space": [reason]})
     return space
 
 
@@ -205,6 +207,6 @@ def _save(space: Space, fields: Mapping[str, Any]) -> Space:
         with transaction.atomic():
             space.save()
     except IntegrityError as error:
-        reason = "Another space already has this name."
+        reason = gettext_noop("Another space already has this name.")
         raise Conflict(reason, fields={"name": [reason]}) from error
     return space

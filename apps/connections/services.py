@@ -7,6 +7,7 @@ from itertools import count
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_noop
 
 from apps.connections.models import ConnectedModel, ModelKind, ModelServer
 from apps.connections.probing import Outcome, try_chat_model, try_embedding_model
@@ -88,7 +89,7 @@ def save_server(
         with transaction.atomic():
             server.save()
     except IntegrityError:
-        raise InvalidInput("Another server has this name.", fields={"name": "taken"}) from None
+        raise InvalidInput(gettext_noop("Another server has this name."), fields={"name": "taken"}) from None
     is_first = not ConnectedModel.objects.filter(kind=ModelKind.CHAT).exists()
     _set_models(server, ModelKind.CHAT, chat)
     _set_models(server, ModelKind.EMBEDDING, embedding, kept=kept)
@@ -139,7 +140,9 @@ def _set_models(server: ModelServer, kind: ModelKind, wanted: Iterable[str], *, 
         if model in wanted:
             continue
         if row.name in kept:
-            raise Conflict("Stored embeddings are of a model of this server. Choose another embedding model first.")
+            raise Conflict(
+                gettext_noop("Stored embeddings are of a model of this server. Choose another embedding model first.")
+            )
         row.delete()
     taken = set(ConnectedModel.objects.filter(kind=kind).values_list("name", flat=True))
     for model in wanted:

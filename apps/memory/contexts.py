@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Func, IntegerField, Max, Prefetch, Q, QuerySet, Sum
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import User
 from apps.accounts.services.people import get_program
@@ -321,7 +322,7 @@ def _check_text(name: str, text: str, *, limit: int | None = None, blank: bool =
     if found := find_forbidden(text):
         reason = f"Must not contain {found}."
     elif not stripped and not blank:
-        reason = "Must not be blank."
+        reason = gettext_noop("Must not be blank.")
     elif limit is not None and len(stripped) > limit:
         reason = f"Must have at most {limit} characters."
     elif kind := find_secret(text):
@@ -373,7 +374,7 @@ def _restore_entries(*, user: User, rows: Sequence[tuple[ContextEntry, Snapshot 
     SharedContext.objects.filter(user=user, id__in=contexts).update(updated_at=now)
     returned = {entry.context_id for entry in entries if not entry.withdrawn}
     if any(size > MAX_CONTEXT_BYTES for size in measure_contexts(returned).values()):
-        raise Conflict("The shared context no longer has room for what would come back.")
+        raise Conflict(gettext_noop("The shared context no longer has room for what would come back."))
 
 
 KIND = TrackedKind(read=_read_contexts, snapshot=snapshot, restore=_refuse)

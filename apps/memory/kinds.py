@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import User
 from apps.accounts.spaces import changed_from, held_by, seen_from
@@ -165,7 +166,7 @@ class MemoryKind(ABC):
         rows = self.changeable(user) if to_change else self.rows(user)
         memory = rows.filter(id=memory_id).first()
         if memory is None:
-            raise NotFound("This memory does not exist.")
+            raise NotFound(gettext_noop("This memory does not exist."))
         return memory
 
     def by_ids(self, user: User, ids: Collection[UUID]) -> dict[UUID, Any]:
@@ -320,8 +321,8 @@ class LongTermKind(MemoryKind):
     derived = ("normalized_key", "normalized_value", *SEARCH_FIELDS)
     made_at = said_at = "created_at"
     identity, named = "normalized_key", "key"
-    taken = "Another active memory already uses this key."
-    taken_since = "Another active memory now uses this key."
+    taken = gettext_noop("Another active memory already uses this key.")
+    taken_since = gettext_noop("Another active memory now uses this key.")
 
     def rows(self, user: User) -> QuerySet[LongTermMemory]:
         # The normalised key groups and finds; only what search reads is too large to come with every row.
@@ -433,8 +434,8 @@ class AtomicKind(MemoryKind):
     derived = ("normalized_content", "terms", "term_count")
     made_at, said_at = "create_time", "timestamp"
     identity, named = "normalized_content", "content"
-    taken = "Another active memory already says this."
-    taken_since = "Another active memory now says this."
+    taken = gettext_noop("Another active memory already says this.")
+    taken_since = gettext_noop("Another active memory now says this.")
 
     def derive(self, memory: Any) -> None:
         """Set the form in which sameness is decided, and the terms for BM25."""

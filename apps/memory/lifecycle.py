@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
@@ -232,11 +233,11 @@ def merge_memories(kind: MemoryKind, *, user: User, kept_id: UUID, merged_id: UU
     lock_memories(user)
     kept, merged = kind.get(user, kept_id, to_change=True), kind.get(user, merged_id, to_change=True)
     if kept.id == merged.id:
-        raise Conflict("A memory cannot be merged with itself.")
+        raise Conflict(gettext_noop("A memory cannot be merged with itself."))
     if kept.space_id != merged.space_id:
-        raise Conflict("These two are in different spaces. Move one of them first.")
+        raise Conflict(gettext_noop("These two are in different spaces. Move one of them first."))
     if not kept.status == merged.status == Status.ACTIVE:
-        raise Conflict("Only active memories can be merged.")
+        raise Conflict(gettext_noop("Only active memories can be merged."))
     if kind is ATOMIC:
         if kept.source != merged.source:
             raise Conflict("What the assistant said cannot be merged with what you said.")
@@ -277,7 +278,7 @@ def supersede_atomic_memory(*, user: User, memory_id: UUID, content: str, now: d
     lock_memories(user)
     old = ATOMIC.get(user, memory_id, to_change=True)
     if old.status != Status.ACTIVE:
-        raise Conflict("Only an active memory can be superseded.")
+        raise Conflict(gettext_noop("Only an active memory can be superseded."))
     _refuse_taken(ATOMIC, user.within(old.space_id), values, but=[])
     memory = AtomicMemory(tags=list(old.tags), sensitive=list(old.sensitive), timestamp=now)
     ATOMIC.assign(memory, values)
@@ -299,7 +300,7 @@ def restore_memory(kind: MemoryKind, *, user: User, memory_id: UUID, now: dateti
     lock_memories(user)
     memory = kind.get(user, memory_id, to_change=True)
     if memory.status in CURRENT:
-        raise Conflict("Only a superseded, rejected or evicted memory can be restored.")
+        raise Conflict(gettext_noop("Only a superseded, rejected or evicted memory can be restored."))
     replaced = kind.list_replaced(user, memory)
     said = kind.get_text(memory)
     _refuse_taken(kind, user.within(memory.space_id), said, but=[row.id for row in replaced])
@@ -326,7 +327,7 @@ def remove_item(*, user: User, memory_id: UUID, index: int, text: str, now: date
     memory: LongTermMemory = LONG_TERM.get(user, memory_id, to_change=True)
     items = list_items(memory.value)
     if memory.status != Status.ACTIVE or not 0 <= index < len(items) or readable_text(items[index]) != text:
-        raise Conflict("This list was changed in the meantime.")
+        raise Conflict(gettext_noop("This list was changed in the meantime."))
     left = LONG_TERM.join([item for at, item in enumerate(items) if at != index])
     writer = Writer(user, now=now)
     writer.rewrite(LONG_TERM, memory, left)

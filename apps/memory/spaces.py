@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import Space, User
 from apps.accounts.services.ledger import record_space
@@ -173,7 +174,7 @@ def delete_space(*, user: User, space_id: UUID, erase: bool, to: UUID | None = N
     """
     space = get_space(user, space_id)
     if to == space.id:
-        raise InvalidInput("to: Name another space.", fields={"to": ["Name another space."]})
+        raise InvalidInput("to: Name another space.", fields={"to": [gettext_noop("Name another space.")]})
     target = _find_target(user, to)
     _start_again(user, now=now)
     lock_memories(user)

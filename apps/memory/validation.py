@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext_noop
+
 from apps.accounts.types import Sensitive
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import clean_json, find_forbidden, json_text
@@ -77,13 +79,13 @@ def _find_problem(name: str, value: Any) -> str | None:
         case "source" if value not in Source.values:
             return f"Must be one of: {', '.join(Source.values)}."
         case "confidence" if not is_share(value):
-            return "Must be a number from 0 to 1."
+            return gettext_noop("Must be a number from 0 to 1.")
         case "value" if is_blank(value):
-            return "Must not be null or blank."
+            return gettext_noop("Must not be null or blank.")
         case "key":
             return _find_key_problem(value)
         case "content" if not isinstance(value, str) or not value.strip():
-            return "Must be text that is not blank."
+            return gettext_noop("Must be text that is not blank.")
         case "tags" if not isinstance(value, list | tuple) or len(value) > MAX_TAGS:
             return f"Must be a list of at most {MAX_TAGS} tags."
         case "tags" if any(not isinstance(tag, str) or not 0 < len(tag.strip()) <= MAX_TAG_CHARACTERS for tag in value):
@@ -97,9 +99,9 @@ def _find_problem(name: str, value: Any) -> str | None:
 
 def _find_key_problem(key: Any) -> str | None:
     if not isinstance(key, str):
-        return "Must be text."
+        return gettext_noop("Must be text.")
     if not key.strip():
-        return "Must not be blank."
+        return gettext_noop("Must not be blank.")
     if len(key.strip()) > MAX_KEY_CHARACTERS or len(normalize_key(key).encode()) > MAX_KEY_BYTES:
         return f"Must have at most {MAX_KEY_CHARACTERS} characters."
     return None
@@ -124,7 +126,7 @@ MAX_CONTENT_CHARACTERS = 32_000  # what is extracted is much shorter: `memory.at
 MAX_TAG_CHARACTERS = 50
 MAX_TAGS = 50
 
-OUT_OF_RANGE = "Out of range: it has no valid date in some time zones."
+OUT_OF_RANGE = gettext_noop("Out of range: it has no valid date in some time zones.")
 
 
 def check_atomic(fields: Mapping[str, Any]) -> None:
@@ -145,8 +147,8 @@ def find_event_problem(start: datetime | None, end: datetime | None) -> str | No
     if end is None:
         return None
     if start is None:
-        return "Requires event_start."
-    return "Must not be before event_start." if end < start else None
+        return gettext_noop("Requires event_start.")
+    return gettext_noop("Must not be before event_start.") if end < start else None
 
 
 def _refuse(problems: Mapping[str, list[str]]) -> None:

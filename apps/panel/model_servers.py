@@ -19,7 +19,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from apps.accounts.models import User
 from apps.connections.models import ConnectedModel, ModelKind, ModelServer
@@ -328,7 +328,7 @@ def _save(form: ServerForm, server: ModelServer | None) -> ModelServer:
     """Store what was entered; a newly chosen embedding model must answer. Raises what services refuse."""
     given = form.cleaned_data
     if not given["chat"] and not given["embedding"]:
-        raise InvalidInput("Choose at least one model.")
+        raise InvalidInput(gettext_noop("Choose at least one model."))
     is_new = given["embedding"] and (server is None or given["embedding"] != fill_form(server)["embedding"])
     if is_new:
         outcome = try_embedding_model(base_url=given["base_url"], api_key=form.find_key(), model=given["embedding"])

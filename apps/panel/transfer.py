@@ -88,28 +88,6 @@ NOTES = {
     Note.NO_ORIGIN: gettext_lazy("The memory it is a part of does not exist here, so it is imported without it."),
 }
 
-_REASONS = (
-    gettext_noop("This field is missing."),
-    gettext_noop("This is not an object."),
-    gettext_noop("Unknown field."),
-    gettext_noop("Must be a UUID."),
-    gettext_noop("Must be text."),
-    gettext_noop("Must be a whole number that is not negative."),
-    gettext_noop("Must be an ISO 8601 time with an offset, such as 2026-11-20T08:30:00Z."),
-    gettext_noop("The chain of replacements leads back to this memory."),
-    gettext_noop("Only a superseded memory can have a successor."),
-    gettext_noop("Must be null or what an export holds here."),
-    gettext_noop("Requires event_start."),
-    gettext_noop("Must not be before event_start."),
-    gettext_noop("Out of range: it has no valid date in some time zones."),
-    gettext_noop("The file is larger than 64 MiB."),
-    gettext_noop("The file is not UTF-8 text."),
-    gettext_noop("The file is not JSON."),
-    gettext_noop("This file is an export of all data. Choose a file with one type of memory."),
-    gettext_noop("The file is not a list of memories: it must begin with [ and end with ]."),
-    gettext_noop("The file has more than 100,000 rows. Import it in parts."),
-)
-
 _PATTERNS = (
     (re.compile(r"Row (?P<row>\d+) already has this ID\."), gettext_noop("Row %(row)s already has this ID.")),
     (

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
@@ -178,7 +179,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
     before = snapshot_proposal(proposal)
     if text is not None:
         if not text.strip():
-            raise InvalidInput("text: Must not be blank.", fields={"text": ["Must not be blank."]})
+            raise InvalidInput("text: Must not be blank.", fields={"text": [gettext_noop("Must not be blank.")]})
         proposal.text = normalize_line_ends(text).strip()
     document = read_document(profile)
     check_size(proposal.section, proposal.text, field="text")

@@ -10,6 +10,7 @@ import structlog
 from django.core.cache import cache
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, transaction
 from django.db.models import Count, TextField, Value
+from django.utils.translation import gettext_noop
 from psycopg import errors
 from redis.exceptions import RedisError
 from rest_framework.throttling import UserRateThrottle
@@ -127,12 +128,12 @@ def is_last_superuser(user: User) -> bool:
 def deactivate(*, user: User, by: User) -> None:
     """Block logins and tokens of an account; its data stays. One's own and the last superuser: `Conflict`."""
     if user.pk == by.pk:
-        raise Conflict("You cannot deactivate or delete your own account.")
+        raise Conflict(gettext_noop("You cannot deactivate or delete your own account."))
     with transaction.atomic():
         # Two superusers who deactivate each other take turns.
         list(User.objects.select_for_update().filter(is_superuser=True).order_by("pk").values_list("pk"))
         if is_last_superuser(user):
-            raise Conflict("The last superuser cannot be deactivated or deleted.")
+            raise Conflict(gettext_noop("The last superuser cannot be deactivated or deleted."))
         User.objects.filter(pk=user.pk).update(is_active=False)
 
 

@@ -23,6 +23,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_noop
 from knox.crypto import hash_token
 
 from apps.accounts.models import ApiToken, Setting, Space, User
@@ -152,13 +153,13 @@ def create_token(
     if expiry is not None and not timedelta() < expiry <= MAX_LIFETIME:
         problems["expiry"] = [f"Must be in the future, at most {MAX_LIFETIME.days:,} days from now."]
     if is_service and user.service_id is not None:
-        problems["is_service"] = ["An end user of a service cannot be a service."]
+        problems["is_service"] = [gettext_noop("An end user of a service cannot be a service.")]
     if jwt_secret and not is_service:
         problems["jwt_secret"] = ["Only a service token has a JWT secret."]
     elif jwt_secret and not MIN_JWT_SECRET_BYTES <= len(jwt_secret.encode()) <= MAX_JWT_SECRET_BYTES:
         problems["jwt_secret"] = [f"Must have {MIN_JWT_SECRET_BYTES} to {MAX_JWT_SECRET_BYTES:,} bytes."]
     if space is not None and space.user_id != user.pk:
-        problems["space"] = ["This space does not exist."]
+        problems["space"] = [gettext_noop("This space does not exist.")]
     if problems:
         field, reasons = next(iter(problems.items()))
         raise InvalidInput(f"{field}: {reasons[0]}", fields=problems)

@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from redis.exceptions import RedisError
 
 from apps.accounts.models import User
@@ -122,7 +122,7 @@ def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, name
         if same is not None:
             return same
         if under_way.count() >= MAX_UNDER_WAY:
-            raise Conflict("Too many imports are under way. Wait until one is done, or cancel it.")
+            raise Conflict(gettext_noop("Too many imports are under way. Wait until one is done, or cancel it."))
         created = PastImport.objects.create(
             user=user,
             space_id=user.sight.space,

@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext_noop
 
 from apps.accounts.models import Space, User
 from apps.accounts.spaces import held_by
@@ -51,7 +52,7 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
         ids[name].append(object_id)
     is_elsewhere = not user.sight.everything and recorded.exclude(held_by(user)).exists()
     if is_elsewhere or not ids:
-        raise NotFound("This change does not exist.")
+        raise NotFound(gettext_noop("This change does not exist."))
     kinds = {name: get_kind(name) for name in ids}
     for kind in kinds.values():
         kind.lock(user)
@@ -59,12 +60,14 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
     rows = {name: kind.read(user, ids[name]) for name, kind in kinds.items()}
     changes = list(recorded.order_by("id").select_for_update())
     if not changes:
-        raise NotFound("This change does not exist.")  # it went with its session meanwhile
+        raise NotFound(gettext_noop("This change does not exist."))  # it went with its session meanwhile
     _refuse_final(changes)
     for change in changes:
         row = rows[change.kind].get(change.object_id)
         if row is None or kinds[change.kind].snapshot(row) != change.after:
-            raise Conflict("This was changed again later. Undo the later change first.", fields=_name(change))
+            raise Conflict(
+                gettext_noop("This was changed again later. Undo the later change first."), fields=_name(change)
+            )
     for name, kind in kinds.items():
         before = [(rows[name][change.object_id], change.before) for change in changes if change.kind == name]
         kind.restore(user=user, rows=before, now=now)
@@ -109,11 +112,11 @@ def _undo_making(*, user: User, kind: str, object_ids: Collection[UUID], now: da
 def _refuse_final(changes: Sequence[Change]) -> None:
     for change in changes:
         if change.action == Change.Action.DELETE:
-            raise Conflict("Deletions cannot be undone.", fields=_name(change))
+            raise Conflict(gettext_noop("Deletions cannot be undone."), fields=_name(change))
         if change.after is None:
-            raise Conflict("The changed item has since been deleted.", fields=_name(change))
+            raise Conflict(gettext_noop("The changed item has since been deleted."), fields=_name(change))
         if change.undone_by is not None:
-            raise Conflict("This change was already undone.", fields=_name(change))
+            raise Conflict(gettext_noop("This change was already undone."), fields=_name(change))
 
 
 def _name(change: Change) -> dict[str, str]:
@@ -298,7 +301,7 @@ def _refuse_taken(kind: MemoryKind, user: User, befores: Sequence[Snapshot], *, 
 def _refuse_lost_successors(kind: MemoryKind, user: User, befores: Sequence[Snapshot]) -> None:
     successors = {UUID(before["superseded_by"]) for before in befores if before["superseded_by"]}
     if successors and kind.model.objects.filter(user=user, id__in=successors).count() < len(successors):
-        raise Conflict("The memory that replaced this one has since been deleted.")
+        raise Conflict(gettext_noop("The memory that replaced this one has since been deleted."))
 
 
 def _refuse_lost_spaces(user: User, befores: Sequence[Snapshot]) -> None:

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import gettext_noop
 
 from apps.conversations.models import Message
 from apps.core.errors import Conflict
@@ -114,7 +115,7 @@ def begin_reembedding(name: str) -> bool:
     """
     states = dict(EmbeddingModel.objects.select_for_update().order_by("id").values_list("name", "state"))
     if State.RETIRED in states.values():
-        raise Conflict("The old embeddings are still being deleted. Try again in a few minutes.")
+        raise Conflict(gettext_noop("The old embeddings are still being deleted. Try again in a few minutes."))
     if State.ACTIVE not in states.values():
         return False
     if states.get(name) == State.ACTIVE:
