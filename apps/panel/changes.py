@@ -29,7 +29,6 @@ from django.db.models import (
 from django.db.models.functions import Concat
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -46,7 +45,7 @@ from apps.core.words import word
 from apps.memory.changes.undo import undo_operation
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, SharedContext
 from apps.panel.links import link_message
-from apps.panel.owned import ReadOnlyAdmin, sees_everybody
+from apps.panel.owned import ReadOnlyAdmin, column, sees_everybody
 from apps.panel.pages import PanelPage, with_toast
 from apps.panel.refusals import translate_reason
 from apps.panel.sources import SourceFilter, describe_source, link_sources
@@ -326,6 +325,7 @@ def _link_sources(change: Change, *, shows_owner: bool) -> list[tuple[str, str]]
 class ChangeAdmin(ReadOnlyAdmin):
     """Every change of what is remembered, newest first. Records are neither edited nor deleted; changes are undone."""
 
+    never = ("add", "change", "delete")
     change_list_template = "panel/changes/list.html"
     list_before_template = "panel/changes/source.html"
     list_display = ("created_at", "action", "kind", "user")
@@ -365,13 +365,8 @@ class ChangeAdmin(ReadOnlyAdmin):
         said = Truncator(change.message.content).chars(CAUSE_CHARACTERS)
         return format_html('<a href="{}" dir="auto">{}</a>', url, said)
 
-    @admin.display(description=gettext_lazy("undone"))
-    def is_undone(self, change: Change) -> str:
-        return str(_("yes") if change.undone_by else _("no"))
-
-    @admin.display(description=gettext_lazy("changed by"))
-    def author(self, change: Change) -> str:
-        return name_author(change)
+    is_undone = column(gettext_lazy("undone"), lambda change: str(_("yes") if change.undone_by else _("no")))
+    author = column(gettext_lazy("changed by"), name_author)
 
     @admin.display(description=gettext_lazy("differences"))
     def differences(self, change: Change) -> str:
@@ -379,19 +374,16 @@ class ChangeAdmin(ReadOnlyAdmin):
         lines = list(list_lines(change, name_spaces([change]), whole=True))
         return render_to_string("panel/changes/lines.html", {"lines": lines})
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def describe_list(self, request: HttpRequest, rows: Sequence[Change]) -> dict[str, Any]:
         shows_owner = sees_everybody(request)
-        extra = {"shows_owner": shows_owner, **describe_source(request), **(extra_context or {})}
-        response: HttpResponse = super().changelist_view(request, extra)
-        if isinstance(response, TemplateResponse) and response.context_data and "cl" in response.context_data:
-            response.context_data["operations"] = [
+        return {
+            "shows_owner": shows_owner,
+            **describe_source(request),
+            "operations": [
                 (operation, _link_sources(operation.first, shows_owner=shows_owner))
-                for operation in group_operations(response.context_data["cl"].result_list)
-            ]
-        return response
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+                for operation in group_operations(rows)
+            ],
+        }
 
     def has_undo_permission(self, request: HttpRequest) -> bool:
         """Whoever sees a change may undo it, though the record itself is never changed."""

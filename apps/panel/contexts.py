@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import Count, Func, IntegerField, QuerySet, Sum
 from django.db.models.functions import Left
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
 from apps.accounts.spaces import get_space
@@ -52,6 +49,7 @@ class Size:
 class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     """The background of cases, with what agents added. Nothing in it is changed; it is added to, or deleted whole."""
 
+    never = ("change",)
     card_template = "panel/contexts/card.html"
     empty = (
         "folder_shared",
@@ -68,23 +66,14 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     list_filter = (SpaceFilter, "created_at")
     search_fields = ("title", "content", "user__username")
     autocomplete_fields = ("user",)
+    acts = ("add_entry",)
     fields = ("user", "space", "title", "content")
-
-    def get_urls(self) -> list[Any]:
-        add = self.admin_site.admin_view(require_POST(self.add_entry))
-        return [
-            path("<uuid:context_id>/entries/", add, name="memory_sharedcontext_entries"),
-            *super().get_urls(),
-        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SharedContext]:
         queryset: QuerySet[SharedContext] = super().get_queryset(request)
         if "object_id" in (request.resolver_match.kwargs if request.resolver_match else {}):
             return queryset
         return queryset.defer("content").annotate(start=Left("content", START_CHARACTERS))
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         has_spaces = list_choices(cast(User, request.user)).exists()
@@ -132,11 +121,8 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
             "sees_everybody": sees_everybody(request),
         }
 
-    def add_entry(self, request: HttpRequest, context_id: UUID) -> HttpResponse:
-        """POST ``text`` and ``author``: add to a context. 404 for none and another's."""
-        context = self.get_queryset(request).select_related("user").filter(id=context_id).first()
-        if context is None:
-            raise Http404(_("This context does not exist."))
+    def add_entry(self, request: HttpRequest, context: SharedContext) -> HttpResponse:
+        """POST ``text`` and ``author``: add to a context."""
         typed = {"author": request.POST.get("author", ""), "text": request.POST.get("text", "")}
         problem = ""
         try:

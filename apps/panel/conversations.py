@@ -19,13 +19,12 @@ from django.db.models.functions import Coalesce, Left
 from django.forms import ModelForm
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_POST
 from unfold.views import ChangeList
 
 from apps.accounts.selectors import get_settings
@@ -45,7 +44,7 @@ from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemo
 from apps.memory.spaces import move_session
 from apps.memory.vectors.queries import search_conversations
 from apps.memory.working import find_working_memory
-from apps.panel.owned import OwnedAdmin, PartAdmin, choose_owner, sees_everybody
+from apps.panel.owned import OwnedAdmin, PartAdmin, choose_owner, column, sees_everybody
 from apps.panel.pages import PanelPage, ReadingPage
 from apps.panel.refusals import list_reasons
 from apps.panel.spaces import SpaceFilter, list_choices, read_place
@@ -175,6 +174,7 @@ class SessionDownload(PanelPage):
 class SessionAdmin(ReadingPage, OwnedAdmin):
     """Sessions can be read, renamed and deleted."""
 
+    never = ("add",)
     list_display = ("shown_title", "user", "shown_space", "message_count", "last_active_at", "created_at", "kind")
     list_select_related = ("user", "space")
     list_filter = (SpaceFilter, "temporary", "paused", "created_at")
@@ -185,30 +185,15 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
     readonly_fields = ("id", "user", "temporary", "created_at", "last_active_at")
     delete_confirmation_template = "panel/conversations/delete.html"
     delete_selected_confirmation_template = "panel/conversations/delete.html"
+    acts = ("move", "pause")
 
     class Media:
         css = {"all": ["panel/conversations.css"]}
-
-    def get_urls(self) -> list[Any]:
-        move = self.admin_site.admin_view(require_POST(self.move))
-        pause = self.admin_site.admin_view(require_POST(self.pause))
-        return [
-            path("<uuid:session_id>/move/", move, name="conversations_session_move"),
-            path("<uuid:session_id>/pause/", pause, name="conversations_session_pause"),
-            *super().get_urls(),
-        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         rows: QuerySet[Session] = super().get_queryset(request)
         counts = Message.objects.filter(session=OuterRef("pk")).order_by().values("session").annotate(n=Count("pk"))
         return rows.annotate(messages_held=Coalesce(Subquery(counts.values("n"), IntegerField()), 0))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def find(self, request: HttpRequest, key: UUID) -> Session | None:
-        rows: QuerySet[Session] = super().get_queryset(request)
-        return rows.select_related("user", "space").filter(pk=key).first()
 
     def show(self, request: HttpRequest, row: Session) -> tuple[str, dict[str, Any]]:
         needed = {
@@ -220,15 +205,12 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         }
         return "panel/conversations/session.html", needed
 
-    def move(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+    def move(self, request: HttpRequest, session: Session) -> HttpResponse:
         """POST ``space``: move a conversation with what was learned in it alone (P4)."""
-        session = self.find(request, session_id)
-        if session is None:
-            raise Http404(_("This session does not exist."))
-        there = redirect("admin:conversations_session_change", session_id)
+        there = redirect("admin:conversations_session_change", session.pk)
         try:
             moved = move_session(
-                user=session.user, session_id=session_id, space_id=read_place(request.POST), now=timezone.now()
+                user=session.user, session_id=session.pk, space_id=read_place(request.POST), now=timezone.now()
             )
         except JiyiError as error:
             messages.error(request, list_reasons(error))
@@ -241,14 +223,11 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
         messages.success(request, text % {"count": moved.moved})
         return there
 
-    def pause(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+    def pause(self, request: HttpRequest, session: Session) -> HttpResponse:
         """POST: pause what is remembered from a conversation, or resume it (D5)."""
-        session = self.find(request, session_id)
-        if session is None:
-            raise Http404(_("This session does not exist."))
         update_session(user=session.user, session_id=session.pk, changes={"paused": not session.paused})
         messages.success(request, _("Remembering was resumed.") if session.paused else _("Remembering was paused."))
-        return redirect("admin:conversations_session_change", session_id)
+        return redirect("admin:conversations_session_change", session.pk)
 
     def save_model(self, request: HttpRequest, obj: Session, form: ModelForm[Session], change: bool) -> None:
         rename_session(user=obj.user, session_id=obj.id, title=obj.title)
@@ -281,13 +260,8 @@ class SessionAdmin(ReadingPage, OwnedAdmin):
             return format_html('<span class="muted">{}</span>', _("Untitled conversation"))
         return format_html('<span dir="auto">{}</span>', session.title)
 
-    @admin.display(description=gettext_lazy("space"))
-    def shown_space(self, session: Session) -> SafeString | str:
-        return space_chip(session.space)
-
-    @admin.display(description=gettext_lazy("messages"))
-    def message_count(self, session: Session) -> int:
-        return getattr(session, "messages_held", 0)
+    shown_space = column(gettext_lazy("space"), lambda session: space_chip(session.space))
+    message_count = column(gettext_lazy("messages"), lambda session: getattr(session, "messages_held", 0))
 
     @admin.display(description=gettext_lazy("kind"))
     def kind(self, session: Session) -> SafeString | str:
@@ -383,9 +357,7 @@ class MessageAdmin(PartAdmin):
             f"{similarity:.2f}",
         )
 
-    @admin.display(description=gettext_lazy("conversation"))
-    def conversation(self, message: Message) -> SafeString:
-        return link_conversation(message.session, message.pk)
+    conversation = column(gettext_lazy("conversation"), lambda message: link_conversation(message.session, message.pk))
 
     @admin.display(description=gettext_lazy("emotion"))
     def shown_emotion(self, message: Message) -> SafeString | str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -21,7 +22,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.queue import WORKER_LOST, count_backlog, list_failed_ids, replay_failed
 from apps.costs.budgets import find_paused
-from apps.panel.owned import PartAdmin, sees_everybody
+from apps.panel.owned import PartAdmin, column, sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.templatetags.panel import chip, link_conversation
 
@@ -180,9 +181,7 @@ class WorkAdmin(PartAdmin):
     class Media:
         css = {"all": ("panel/work.css",)}
 
-    @admin.display(description=gettext_lazy("kind"), ordering="kind")
-    def what(self, work: Work) -> str:
-        return capfirst(work.get_kind_display())
+    what = column(gettext_lazy("kind"), lambda work: capfirst(work.get_kind_display()), ordering="kind")
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, work: Work) -> SafeString:
@@ -201,13 +200,8 @@ class WorkAdmin(PartAdmin):
         text = '<div class="work-problem"><span>{}</span> <span class="muted">{}</span> <code>{}</code></div>'
         return format_html(text, explained.meaning, explained.advice, work.error)
 
-    @admin.display(description=gettext_lazy("conversation"))
-    def conversation(self, work: Work) -> SafeString:
-        return link_conversation(work.session, work.message_id)
-
-    @admin.display(description=gettext_lazy("attempts"), ordering="attempts")
-    def tries(self, work: Work) -> int:
-        return max(work.attempts, work.postponements)
+    conversation = column(gettext_lazy("conversation"), lambda work: link_conversation(work.session, work.message_id))
+    tries = column(gettext_lazy("attempts"), lambda work: max(work.attempts, work.postponements), ordering="attempts")
 
     @admin.display(description=gettext_lazy("next attempt"), ordering="due_at")
     def next_try(self, work: Work) -> str:
@@ -228,10 +222,8 @@ class WorkAdmin(PartAdmin):
     def has_replay_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        progress = summarize_backlog(None if sees_everybody(request) else request.user)  # type: ignore[arg-type]
-        page: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "progress": progress})
-        return page
+    def describe_list(self, request: HttpRequest, rows: Sequence[Work]) -> dict[str, Any]:
+        return {"progress": summarize_backlog(None if sees_everybody(request) else cast(User, request.user))}
 
 
 class ProgressPage(PanelPage):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, cast
+from uuid import UUID
 
+from django.contrib import admin
 from django.contrib.auth.models import Permission
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, Q, QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
@@ -45,6 +52,11 @@ class OwnerFilter(AutocompleteSelectFilter):
         self.title = _("user")
 
 
+def column(label: Any, show: Callable[[Any], Any], *, ordering: str | None = None) -> Any:
+    """Return a column of a list, or a field of a form: what `show` returns of a row. ``ordering``: what sorts by it."""
+    return admin.display(description=label, ordering=ordering)(lambda _page, row: show(row))
+
+
 class PanelAdmin(ModelAdmin):
     """What all the panel's lists and forms have in common."""
 
@@ -56,15 +68,59 @@ class PanelAdmin(ModelAdmin):
     warn_unsaved_form = True
     delete_confirmation_template = delete_selected_confirmation_template = "panel/confirm.html"
 
+    def describe_list(self, request: HttpRequest, rows: Sequence[Any]) -> dict[str, Any]:
+        """Return what the list's own templates need besides; `rows`: those of its page."""
+        return {}
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        response: HttpResponse = super().changelist_view(request, extra_context)
+        if isinstance(response, TemplateResponse) and response.context_data and "cl" in response.context_data:
+            response.context_data |= self.describe_list(request, response.context_data["cl"].result_list)
+        return response
+
+    def describe_form(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return what the templates of a row's own page need besides."""
+        return {}
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, obj: Any = None, **how: Any) -> Any:
+        needed = self.describe_form(request, obj) if obj else {}
+        return super().render_change_form(request, {**context, **needed}, *args, obj=obj, **how)
+
 
 class OwnedAdmin(RefusalsShown, PanelAdmin):
     """A page of rows that each belong to one person. Lists leave the column and filter of the person to staff.
 
-    ``owner``: name of the foreign key to the person. Subclasses forbid what nobody does with such rows; what is allowed
-    is allowed for one's own rows, and for staff for all.
+    ``owner``: name of the foreign key to the person. ``never``: what nobody does with such rows, of "add", "change" and
+    "delete"; all else is allowed for one's own rows, and for staff for all.
+
+    ``parts``, ``acts``: names of methods that get a request and a row, each at an address of its own below the row's;
+    acts are only posted to.
     """
 
     owner: ClassVar[str] = "user"
+    never: ClassVar[tuple[str, ...]] = ()
+    parts: ClassVar[tuple[str, ...]] = ()
+    acts: ClassVar[tuple[str, ...]] = ()
+
+    def get_urls(self) -> list[Any]:
+        base = f"{self.opts.app_label}_{self.opts.model_name}"
+        below = []
+        for name in (*self.parts, *self.acts):
+            view = partial(self.answer_below, name=name)
+            view = self.admin_site.admin_view(require_POST(view) if name in self.acts else view)
+            below.append(path(f"<uuid:key>/{name.replace('_', '-')}/", view, name=f"{base}_{name}"))
+        return [*below, *super().get_urls()]
+
+    def answer_below(self, request: HttpRequest, key: UUID, *, name: str) -> HttpResponse:
+        response: HttpResponse = getattr(self, name)(request, self.find(request, key))
+        return response
+
+    def find(self, request: HttpRequest, key: UUID | None) -> Any:
+        """Return the row that who asks may see, else 404."""
+        row = self.get_queryset(request).select_related(*self.list_select_related).filter(pk=key).first()
+        if row is None or not self.has_view_permission(request, row):
+            raise Http404
+        return row
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         queryset: QuerySet[Any] = super().get_queryset(request)
@@ -81,7 +137,11 @@ class OwnedAdmin(RefusalsShown, PanelAdmin):
         return self._for(request, super().get_fields(request, obj))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
-        return self._for(request, super().get_readonly_fields(request, obj))
+        names = super().get_readonly_fields(request, obj)
+        return self._for(request, dict.fromkeys([*names, self.owner] if obj else names))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {self.owner: request.user.pk, **super().get_changeform_initial_data(request)}
 
     def _for(self, request: HttpRequest, names: Any) -> tuple[Any, ...]:
         """`names` without the owner, which only staff need to see."""
@@ -99,13 +159,13 @@ class OwnedAdmin(RefusalsShown, PanelAdmin):
         return self._may(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return self._may(request, None)
+        return "add" not in self.never and self._may(request, None)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may(request, obj)
+        return "change" not in self.never and self._may(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may(request, obj)
+        return "delete" not in self.never and self._may(request, obj)
 
     def _may(self, request: HttpRequest, obj: Model | None) -> bool:
         if not request.user.is_active:
@@ -137,11 +197,7 @@ class StaffAdmin(PanelAdmin):
 class ReadOnlyAdmin(OwnedAdmin):
     """Can be looked at, and deleted where that makes sense."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    never: ClassVar[tuple[str, ...]] = ("add", "change")
 
 
 class PartAdmin(ReadOnlyAdmin):

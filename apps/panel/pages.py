@@ -115,17 +115,13 @@ class CardList:
     def describe_cards(self, request: HttpRequest, rows: Sequence[Any]) -> Sequence[Any]:
         raise NotImplementedError
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        response: HttpResponse = super().changelist_view(request, extra_context)  # type: ignore[misc]
-        if isinstance(response, TemplateResponse) and response.context_data and "cl" in response.context_data:
-            rows = list(response.context_data["cl"].result_list)
-            response.context_data |= {
-                "cards": self.describe_cards(request, rows),
-                "card_template": self.card_template,
-                "empty": self.empty,
-                "sees_everybody": sees_everybody(request),
-            }
-        return response
+    def describe_list(self, request: HttpRequest, rows: Sequence[Any]) -> dict[str, Any]:
+        return {
+            "cards": self.describe_cards(request, rows),
+            "card_template": self.card_template,
+            "empty": self.empty,
+            "sees_everybody": sees_everybody(request),
+        }
 
 
 class ReadingPage:
@@ -133,10 +129,6 @@ class ReadingPage:
 
     What is sent to it, and adding, stay Django's.
     """
-
-    def find(self, request: HttpRequest, key: UUID) -> Any:
-        """Return the row, if who asks may see it."""
-        return self.get_queryset(request).select_related("user").filter(pk=key).first()  # type: ignore[attr-defined]
 
     def show(self, request: HttpRequest, row: Any) -> tuple[str, dict[str, Any]]:
         raise NotImplementedError
@@ -153,11 +145,9 @@ class ReadingPage:
             response: HttpResponse = page.changeform_view(request, object_id, form_url, extra_context)
             return response
         try:
-            row = self.find(request, UUID(object_id))
+            row = self.find(request, UUID(object_id))  # type: ignore[attr-defined]  # the base's
         except ValueError:
-            row = None
-        if row is None:
-            raise Http404
+            raise Http404 from None
         template, needed = self.show(request, row)
         opts = self.opts  # type: ignore[attr-defined]  # the base's
         return show_page(request, template, **{"opts": opts, **needed, **(extra_context or {})})

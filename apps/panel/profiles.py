@@ -284,6 +284,7 @@ def _find_problem(name: str, text: str, *, is_new: bool) -> str:
 class UserProfileAdmin(CardList, OwnedAdmin):
     """Every person's document. A row leads to the page of its person's document."""
 
+    never = ("add",)
     card_template = "panel/profiles/card.html"
     empty = (
         "account_box",
@@ -301,9 +302,6 @@ class UserProfileAdmin(CardList, OwnedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[UserProfile]:
         queryset: QuerySet[UserProfile] = super().get_queryset(request).filter(version__gt=0)
         return queryset
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
     def describe_cards(self, request: HttpRequest, rows: Sequence[UserProfile]) -> list[dict[str, Any]]:
         """How the sections of each begin, and how much waits for a decision."""

@@ -33,7 +33,7 @@ from apps.accounts.services.login_lockout import Lock, LockedOut, get_cool_off, 
 from apps.accounts.services.oidc import ServiceUnavailable, begin_sign_in, disconnect, is_configured, list_links
 from apps.accounts.services.sessions import OpenSession, end_other_sessions, end_session, list_sessions, read_account
 from apps.core.errors import Conflict
-from apps.panel.owned import StaffAdmin, sees_everybody
+from apps.panel.owned import StaffAdmin, column, sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.refusals import translate_reason
 from apps.panel.templatetags.panel import age, chip
@@ -329,13 +329,12 @@ class LoginAttemptAdmin(StaffAdmin):
         network = "/64" if ":" in attempt.ip_address else ""
         return format_html("<code>{}{}</code>", attempt.ip_address, network)
 
-    @admin.display(description=gettext_lazy("failures"), ordering="failures_since_start")
-    def failures(self, attempt: LoginAttempt) -> int:
-        return int(attempt.failures_since_start)
-
-    @admin.display(description=gettext_lazy("last attempt"), ordering="attempt_time")
-    def last_attempt(self, attempt: LoginAttempt) -> SafeString | str:
-        return age(attempt.attempt_time)
+    failures = column(
+        gettext_lazy("failures"), lambda attempt: int(attempt.failures_since_start), ordering="failures_since_start"
+    )
+    last_attempt = column(
+        gettext_lazy("last attempt"), lambda attempt: age(attempt.attempt_time), ordering="attempt_time"
+    )
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, attempt: Any) -> SafeString | str:

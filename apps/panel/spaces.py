@@ -11,11 +11,9 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
-from django.views.decorators.http import require_POST
 from unfold.contrib.filters.admin import DropdownFilter
 
 from apps.accounts.models import Space, User
@@ -122,33 +120,13 @@ class SpaceAdmin(CardList, OwnedAdmin):
     autocomplete_fields = ("user",)
     fields = ("user", "name", "kind", "instructions", "learns_to", "paused", "archived")
     actions = None
-
-    def get_urls(self) -> list[Any]:
-        archive = self.admin_site.admin_view(require_POST(self.archive))
-        pause = self.admin_site.admin_view(require_POST(self.pause))
-        return [
-            path("<uuid:space_id>/archive/", archive, name="accounts_space_archive"),
-            path("<uuid:space_id>/pause/", pause, name="accounts_space_pause"),
-            *super().get_urls(),
-        ]
+    acts = ("archive", "pause")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return with_counts(super().get_queryset(request))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         return tuple(name for name in super().get_fields(request, obj) if obj or name != "archived")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
-        return ("user",) if obj and sees_everybody(request) else ()
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
-
-    def find(self, request: HttpRequest, space_id: UUID | None) -> Space:
-        space = self.get_queryset(request).select_related("user").filter(pk=space_id).first()
-        if space is None:
-            raise Http404(_("This space does not exist."))
-        return cast(Space, space)
 
     def describe_cards(self, request: HttpRequest, rows: Sequence[Space]) -> list[dict[str, Any]]:
         return [{"row": row} for row in rows]
@@ -162,16 +140,14 @@ class SpaceAdmin(CardList, OwnedAdmin):
         obj.pk, obj.user = made.pk, made.user
         obj._state.adding = False
 
-    def archive(self, request: HttpRequest, space_id: UUID) -> HttpResponse:
+    def archive(self, request: HttpRequest, space: Space) -> HttpResponse:
         """POST: archive a space, or take it back; nothing in it changes."""
-        space = self.find(request, space_id)
         update_space(user=space.user, space_id=space.pk, changes={"archived": not space.archived})
         messages.success(request, _("The space was restored.") if space.archived else _("The space was archived."))
         return redirect("admin:accounts_space_changelist")
 
-    def pause(self, request: HttpRequest, space_id: UUID) -> HttpResponse:
+    def pause(self, request: HttpRequest, space: Space) -> HttpResponse:
         """POST: pause what is remembered from a space's conversations, or resume it (D5)."""
-        space = self.find(request, space_id)
         update_space(user=space.user, space_id=space.pk, changes={"paused": not space.paused})
         messages.success(request, _("Remembering was resumed.") if space.paused else _("Remembering was paused."))
         return redirect("admin:accounts_space_changelist")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.utils.safestring import SafeString
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from apps.chat.emotions import NEUTRAL
 from apps.chat.models import Strategy
 from apps.core.words import word
-from apps.panel.owned import StaffAdmin
+from apps.panel.owned import StaffAdmin, column
 from apps.panel.templatetags.panel import emotion_chip
 
 
@@ -43,9 +43,9 @@ class StrategyAdmin(StaffAdmin):
     class Media:
         css = {"all": ("panel/strategies.css",)}
 
-    @admin.display(description=gettext_lazy("emotion"), ordering="emotion")
-    def shown_emotion(self, strategy: Strategy) -> SafeString:
-        return emotion_chip(strategy.emotion, strategy.category)
+    shown_emotion = column(
+        gettext_lazy("emotion"), lambda strategy: emotion_chip(strategy.emotion, strategy.category), ordering="emotion"
+    )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Strategy | None = None) -> tuple[str, ...]:
         return ("emotion",) if obj else ()
@@ -56,13 +56,13 @@ class StrategyAdmin(StaffAdmin):
     def get_changelist_form(self, request: HttpRequest, **kwargs: Any) -> type[RowForm]:
         return super().get_changelist_form(request, **{**kwargs, "form": RowForm})  # type: ignore[no-any-return]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        preview = [
-            (emotion_chip(strategy.emotion, strategy.category), describe_strategy(strategy))
-            for strategy in Strategy.objects.all()
-        ]
-        page: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "preview": preview})
-        return page
+    def describe_list(self, request: HttpRequest, rows: Sequence[Strategy]) -> dict[str, Any]:
+        return {
+            "preview": [
+                (emotion_chip(strategy.emotion, strategy.category), describe_strategy(strategy))
+                for strategy in Strategy.objects.all()
+            ]
+        }
 
 
 def describe_strategy(strategy: Strategy) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Role
 from apps.core.text.citations import find_citation_spans
-from apps.panel.owned import OwnedAdmin
+from apps.panel.owned import OwnedAdmin, column
 from apps.panel.pages import CardList
 from apps.panel.spaces import SessionSpaceFilter
 from apps.panel.templatetags.panel import link_conversation
@@ -31,6 +31,7 @@ MAX_CONVERSATION_SUMMARIES = 50
 class SessionSummaryAdmin(CardList, OwnedAdmin):
     """They can be edited and deleted, by the services that the API calls."""
 
+    never = ("add",)
     card_template = "panel/summaries/card.html"
     empty = (
         "summarize",
@@ -48,9 +49,7 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
     fields = ("title", "snippet", "user", "conversation", "edited", "created_at", "updated_at")
     readonly_fields = ("user", "conversation", "edited", "created_at", "updated_at")
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, summary: SessionSummary) -> SafeString:
-        return link_conversation(summary.session)
+    conversation = column(_("conversation"), lambda summary: link_conversation(summary.session))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SessionSummary]:
         return super().get_queryset(request).filter(deleted=False)
@@ -68,15 +67,8 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
             for row in rows
         ]
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = {"parts": list_parts(self.get_object(request, object_id)), **(extra_context or {})}
-        response: HttpResponse = super().change_view(request, object_id, form_url, context)
-        return response
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+    def describe_form(self, request: HttpRequest, row: SessionSummary) -> dict[str, Any]:
+        return {"parts": list_parts(row)}
 
     def save_model(self, request: HttpRequest, obj: SessionSummary, form: ModelForm[Any], change: bool) -> None:
         changes = {name: form.cleaned_data[name] for name in form.changed_data}
@@ -87,13 +79,11 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
         delete_session_summary(user=obj.user, summary_id=obj.id, now=timezone.now())
 
 
-def list_parts(summary: SessionSummary | None) -> list[tuple[Message, SafeString]]:
+def list_parts(summary: SessionSummary) -> list[tuple[Message, SafeString]]:
     """The summaries inside the conversation that a session's summary is about (S4), newest first.
 
     ``covered``: how many messages each stands for.
     """
-    if summary is None:
-        return []
     messages = (
         Message.objects.filter(session=summary.session_id, user=summary.user_id, role=Role.SUMMARY)
         .annotate(covered=Count("covers"))

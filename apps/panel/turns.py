@@ -11,6 +11,7 @@ from django.contrib import admin
 from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Left
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -31,7 +32,7 @@ from apps.core.text.secrets import list_secret_kinds
 from apps.core.words import COMPONENTS, LAYERS, word
 from apps.memory import kinds
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory
-from apps.panel.owned import PartAdmin
+from apps.panel.owned import PartAdmin, column
 from apps.panel.pages import ReadingPage
 from apps.panel.settings import LABELS as SETTING_LABELS
 from apps.panel.templatetags.panel import emotion_chip
@@ -382,11 +383,11 @@ class TurnAdmin(ReadingPage, PartAdmin):
         message = Message.objects.filter(pk=OuterRef("user_message")).values(start=Left("content", LIST_CHARACTERS))
         return rows.defer("sources").annotate(beginning=Subquery(message))
 
-    def find(self, request: HttpRequest, key: UUID) -> Turn | None:
+    def find(self, request: HttpRequest, key: UUID | None) -> Turn:
         """A turn is found by either of its messages; one of somebody else's is none."""
         rows: QuerySet[Turn] = super().get_queryset(request)
         rows = rows.select_related("user_message", "assistant_message", "session__space", "user")
-        return rows.filter(Q(pk=key) | Q(user_message_id=key)).first()
+        return get_object_or_404(rows, Q(pk=key) | Q(user_message_id=key))
 
     def show(self, request: HttpRequest, row: Turn) -> tuple[str, dict[str, Any]]:
         needed = {"title": _("What happened in this turn"), "page": describe_turn(row), "turn": row}
@@ -411,13 +412,8 @@ class TurnAdmin(ReadingPage, PartAdmin):
         """As many as the chat page says: those that carried weight."""
         return len(list_influential(turn.memories_used))
 
-    @admin.display(description=gettext_lazy("memory updates"))
-    def update_count(self, turn: Turn) -> int:
-        return len(turn.memory_updates)
-
-    @admin.display(description=gettext_lazy("tokens"))
-    def tokens(self, turn: Turn) -> int:
-        return sum(layer["tokens"] for layer in turn.layers)
+    update_count = column(gettext_lazy("memory updates"), lambda turn: len(turn.memory_updates))
+    tokens = column(gettext_lazy("tokens"), lambda turn: sum(layer["tokens"] for layer in turn.layers))
 
     @admin.display(description=gettext_lazy("first token after"))
     def wait(self, turn: Turn) -> str:

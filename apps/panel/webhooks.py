@@ -6,18 +6,16 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import path
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from apps.accounts.models import Space, User
-from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.owned import OwnedAdmin, column, sees_everybody
 from apps.panel.pages import show_page
 from apps.panel.spaces import SpaceField, list_choices
 from apps.panel.templatetags.panel import age, chip, space_chip
@@ -58,18 +56,14 @@ class WebhookAdmin(OwnedAdmin):
     search_fields = ("url", "user__username")
     autocomplete_fields = ("user",)
     fields = ("user", "url", "events", "space", "enabled")
+    acts = ("test", "rotate_secret")
     change_form_outer_after_template = "panel/webhooks/deliveries.html"
 
     class Media:
         css = {"all": ("panel/accounts.css",)}
 
-    @admin.display(description=gettext_lazy("events"))
-    def shown_events(self, webhook: Webhook) -> str:
-        return ", ".join(webhook.events)
-
-    @admin.display(description=gettext_lazy("space"))
-    def shown_space(self, webhook: Webhook) -> SafeString | str:
-        return space_chip(webhook.space) or "–"
+    shown_events = column(gettext_lazy("events"), lambda webhook: ", ".join(webhook.events))
+    shown_space = column(gettext_lazy("space"), lambda webhook: space_chip(webhook.space) or "–")
 
     @admin.display(description=gettext_lazy("status"))
     def state(self, webhook: Webhook) -> SafeString:
@@ -80,18 +74,6 @@ class WebhookAdmin(OwnedAdmin):
     def _may(self, request: HttpRequest, obj: Any) -> bool:
         return are_on() and super()._may(request, obj)
 
-    def get_urls(self) -> list[Any]:
-        test = self.admin_site.admin_view(require_POST(self.test))
-        rotate = self.admin_site.admin_view(require_POST(self.rotate))
-        return [
-            path("<uuid:webhook_id>/test/", test, name="webhooks_webhook_test"),
-            path("<uuid:webhook_id>/rotate-secret/", rotate, name="webhooks_webhook_rotate"),
-            *super().get_urls(),
-        ]
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Webhook | None = None) -> tuple[Any, ...]:
-        return ("user",) if obj and sees_everybody(request) else ()
-
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any) -> Any:
         form = super().get_form(request, obj, change, **given)
         owner, space = obj.user if obj else cast(User, request.user), form.base_fields["space"]
@@ -99,9 +81,6 @@ class WebhookAdmin(OwnedAdmin):
         if owner:
             space.queryset = list_choices(owner)
         return form
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Webhook, form: Any, change: bool) -> None:
         if not change and not sees_everybody(request):
@@ -116,44 +95,31 @@ class WebhookAdmin(OwnedAdmin):
         told = {"title": title, "opts": self.opts, "webhook": webhook, "secret": read_secret(webhook)}
         return show_page(request, "panel/webhooks/made.html", **told)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        webhook = self.get_object(request, object_id)
-        rows = list_deliveries(webhook)[:DELIVERIES_SHOWN] if webhook else ()
-        table = {
-            "headers": [_("event"), _("created at"), _("attempts"), _("result")],
-            "rows": [[row.event, age(row.created_at), row.attempts, show_result(row)] for row in rows],
+    def describe_form(self, request: HttpRequest, row: Webhook) -> dict[str, Any]:
+        deliveries = list_deliveries(row)[:DELIVERIES_SHOWN]
+        return {
+            "deliveries": {
+                "headers": [_("event"), _("created at"), _("attempts"), _("result")],
+                "rows": [[one.event, age(one.created_at), one.attempts, show_result(one)] for one in deliveries],
+            }
         }
-        page: HttpResponse = super().change_view(
-            request, object_id, form_url, {**(extra_context or {}), "deliveries": table}
-        )
-        return page
 
     def delete_model(self, request: HttpRequest, obj: Webhook) -> None:
         delete_webhook(obj)
 
-    def _find(self, request: HttpRequest, webhook_id: Any) -> Webhook:
-        webhook: Webhook | None = self.get_object(request, str(webhook_id))
-        if webhook is None or not self.has_change_permission(request, webhook):
-            raise Http404
-        return webhook
-
-    def rotate(self, request: HttpRequest, webhook_id: Any) -> HttpResponse:
+    def rotate_secret(self, request: HttpRequest, webhook: Webhook) -> HttpResponse:
         """POST: replace the secret, and show the new one."""
-        webhook = self._find(request, webhook_id)
         rotate_secret(webhook)
         return self._show_secret(request, webhook, title=_("Secret replaced"))
 
-    def test(self, request: HttpRequest, webhook_id: Any) -> HttpResponse:
+    def test(self, request: HttpRequest, webhook: Webhook) -> HttpResponse:
         """POST: send a test event, and show its result."""
-        webhook = self._find(request, webhook_id)
         result = send_test(webhook, now=timezone.now()).result
         if succeeded(result):
             messages.success(request, _("The test event arrived: %(result)s.") % {"result": tell_result(result)})
         else:
             messages.error(request, _("The test event did not arrive: %(result)s.") % {"result": tell_result(result)})
-        return redirect("admin:webhooks_webhook_change", webhook_id)
+        return redirect("admin:webhooks_webhook_change", webhook.pk)
 
 
 def show_result(delivery: Delivery) -> SafeString:

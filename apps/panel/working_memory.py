@@ -6,19 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import path
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
 from apps.accounts.selectors import get_settings, working_ttl
 from apps.core.errors import JiyiError
@@ -110,16 +107,10 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
     )
     list_display = ("session", "user", "current_topic", "turn_count", "last_emotion", "updated_at")
     list_select_related = ("user",)
+    acts = ("remove_variable",)
     list_filter = ("last_emotion", "updated_at")
     search_fields = ("user__username", "current_topic")
     fields = readonly_fields = ("session", "user", "current_topic", "turn_count", "last_emotion", "updated_at")
-
-    def get_urls(self) -> list[Any]:
-        remove = self.admin_site.admin_view(require_POST(self.remove_variable))
-        return [
-            path("<uuid:session_id>/variables/", remove, name="memory_workingmemory_variables"),
-            *super().get_urls(),
-        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WorkingMemory]:
         queryset: QuerySet[WorkingMemory] = super().get_queryset(request)
@@ -146,11 +137,8 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
             "sees_everybody": sees_everybody(request),
         }
 
-    def remove_variable(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """POST ``name``: remove a variable or form. 404 for no working memory and another's."""
-        row = self.get_queryset(request).select_related("user").filter(session=session_id).first()
-        if row is None:
-            raise Http404(_("This working memory does not exist."))
+    def remove_variable(self, request: HttpRequest, row: WorkingMemory) -> HttpResponse:
+        """POST ``name``: remove a variable or form."""
         problem, name = "", request.POST.get("name", "")
         try:
             changes = {"context_variables": {name: None}}
@@ -159,7 +147,7 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
             problem = translate_reason(error.message)
         if not is_partial(request):
             return redirect("admin:memory_workingmemory_change", row.pk)
-        fresh = self.get_queryset(request).select_related("user").get(pk=row.pk) if not problem else row
+        fresh = row if problem else self.find(request, row.pk)
         response = TemplateResponse(request, "panel/working/memory.html", self.describe(request, fresh))
         return with_toast(response, problem or _("Removed."), is_error=bool(problem))
 

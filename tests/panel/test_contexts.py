@@ -35,7 +35,7 @@ def make_context(**fields: Any) -> SharedContext:
 
 
 def add(browser: Client, context: SharedContext, **fields: str) -> Any:
-    return browser.post(reverse(f"{CONTEXT}_entries", args=[context.pk]), fields, headers=HTMX)
+    return browser.post(reverse(f"{CONTEXT}_add_entry", args=[context.pk]), fields, headers=HTMX)
 
 
 def test_contexts_can_be_listed_and_opened(client: Client, django_assert_max_num_queries: Any) -> None:
@@ -61,7 +61,7 @@ def test_an_entry_is_added_under_a_name(client: Client) -> None:
         ("律师", "乙方已起诉"),
         ("agent", "法院已受理"),
     ]
-    url = reverse(f"{CONTEXT}_entries", args=[context.pk])
+    url = reverse(f"{CONTEXT}_add_entry", args=[context.pk])
     answer = client.post(url, {"text": "without a script"})
     assert answer["Location"] == reverse(f"{CONTEXT}_change", args=[context.pk])
     assert ContextEntry.objects.filter(context=context).count() == 3

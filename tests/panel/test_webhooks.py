@@ -78,11 +78,11 @@ def test_a_test_event_is_sent_at_once_and_its_page_says_why_it_did_not_arrive(me
 def test_the_secret_is_replaced_and_the_new_one_shown(mei: User, client: Client) -> None:
     webhook, others = make_hook(mei), make_hook(UserFactory.create())
     before = read_secret(webhook)
-    shown = client.post(reverse("admin:webhooks_webhook_rotate", args=[webhook.pk])).content.decode()
+    shown = client.post(reverse("admin:webhooks_webhook_rotate_secret", args=[webhook.pk])).content.decode()
     webhook.refresh_from_db()
     assert read_secret(webhook) != before
     assert read_secret(webhook) in shown
-    assert client.post(reverse("admin:webhooks_webhook_rotate", args=[others.pk])).status_code == 404
+    assert client.post(reverse("admin:webhooks_webhook_rotate_secret", args=[others.pk])).status_code == 404
 
 
 def test_with_too_many_the_form_says_so(mei: User, client: Client) -> None:

@@ -40,7 +40,7 @@ def make_memory(user: User | None = None, **variables: Any) -> WorkingMemory:
 
 
 def remove(browser: Client, memory: WorkingMemory, name: str) -> Any:
-    return browser.post(reverse(f"{MEMORY}_variables", args=[memory.pk]), {"name": name}, headers=HTMX)
+    return browser.post(reverse(f"{MEMORY}_remove_variable", args=[memory.pk]), {"name": name}, headers=HTMX)
 
 
 def test_cards_tell_the_topic_the_variables_the_forms_and_when_it_goes(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,7 +18,7 @@ from apps.conversations.models import Message, Session
 from apps.memory.models import Status
 from apps.panel.accounts.users import annotate_use, count_per, shorten_name, sum_memories
 from apps.panel.links import link_list, link_page
-from apps.panel.owned import OwnerFilter, PartAdmin, may_erase, sees_everybody
+from apps.panel.owned import OwnerFilter, PartAdmin, column, may_erase, sees_everybody
 from apps.panel.templatetags.panel import age, chip
 
 # How many services have their figures above the list, those with most end users first; the list has all.
@@ -64,25 +65,11 @@ class EndUserAdmin(PartAdmin):
     def get_list_filter(self, request: HttpRequest) -> tuple[Any, ...]:
         return ((self.owner, ServiceFilter),) if sees_everybody(request) else ()
 
-    @admin.display(description=_("external ID"), ordering="external_id")
-    def called(self, user: EndUser) -> SafeString:
-        return shorten_name(user.external_id)
-
-    @admin.display(description=_("memories"))
-    def memories(self, user: Any) -> int:
-        return int(user.remembered)
-
-    @admin.display(description=_("messages"))
-    def messages(self, user: Any) -> int:
-        return int(user.said)
-
-    @admin.display(description=_("last active"))
-    def last_active(self, user: Any) -> SafeString | str:
-        return age(user.seen)
-
-    @admin.display(description=_("created at"), ordering="date_joined")
-    def since(self, user: EndUser) -> SafeString | str:
-        return age(user.date_joined)
+    called = column(_("external ID"), lambda user: shorten_name(user.external_id), ordering="external_id")
+    memories = column(_("memories"), lambda user: int(user.remembered))
+    messages = column(_("messages"), lambda user: int(user.said))
+    last_active = column(_("last active"), lambda user: age(user.seen))
+    since = column(_("created at"), lambda user: age(user.date_joined), ordering="date_joined")
 
     @admin.display(description=_("account"), ordering="is_active")
     def standing(self, user: EndUser) -> SafeString:
@@ -93,24 +80,15 @@ class EndUserAdmin(PartAdmin):
     def erasure(self, user: EndUser) -> SafeString:
         return format_html('<a class="row-link" href="{}">{}</a>', link_page("erasure", user=user), _("Erase…"))
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        context = {
+    def describe_list(self, request: HttpRequest, rows: Sequence[EndUser]) -> dict[str, Any]:
+        return {
             "title": _("Services"),
             "services": list_services(request),
             "may_make_services": may_make_service_tokens(request),
         }
-        page: HttpResponse = super().changelist_view(request, {**(extra_context or {}), **context})
-        return page
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        user = self.get_object(request, object_id)
-        links = list_links(request, user) if user and self.has_view_permission(request, user) else []
-        page: HttpResponse = super().change_view(
-            request, object_id, form_url, {**(extra_context or {}), "links": links}
-        )
-        return page
+    def describe_form(self, request: HttpRequest, row: EndUser) -> dict[str, Any]:
+        return {"links": list_links(request, row)}
 
 
 def list_links(request: HttpRequest, user: User) -> list[tuple[str, str, str]]:

@@ -38,7 +38,7 @@ from apps.doors.mcp.oauth import disconnect_apps, list_targets
 from apps.doors.models import ConnectedApp
 from apps.panel.accounts.services import may_make_service_tokens
 from apps.panel.links import link_page
-from apps.panel.owned import ReadOnlyAdmin, choose_owner, has_more_privileges
+from apps.panel.owned import ReadOnlyAdmin, choose_owner, column, has_more_privileges
 from apps.panel.pages import show_page
 from apps.panel.refusals import add_refusal
 from apps.panel.spaces import SpaceField, list_choices
@@ -181,6 +181,7 @@ class TokenForm(forms.Form):
 class ApiTokenAdmin(ReadOnlyAdmin):
     """Everybody makes and revokes their own; staff see all, revoke all, and make them for others with permission."""
 
+    never = ("change",)
     list_display = ("shown_name", "user", "kind", "shown_space", "shown_scopes", "used", "state", "made", "revoke")
     list_select_related = ("user", "space")
     list_filter = ("is_service",)
@@ -196,42 +197,32 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     class Media:
         css = {"all": ("panel/accounts.css",)}
 
-    @admin.display(description=gettext_lazy("name"), ordering="name")
-    def shown_name(self, token: ApiToken) -> str:
-        return token.name or _("(without a name)")
+    shown_name = column(gettext_lazy("name"), lambda token: token.name or _("(without a name)"), ordering="name")
 
     @admin.display(description=gettext_lazy("kind"), ordering="is_service")
     def kind(self, token: ApiToken) -> SafeString:
         tone, word = ("violet", _("service token")) if token.is_service else ("grey", _("personal token"))
         return chip(word, tone)
 
-    @admin.display(description=gettext_lazy("space"))
-    def shown_space(self, token: ApiToken) -> SafeString | str:
-        return space_chip(token.space) or "–"
+    shown_space = column(gettext_lazy("space"), lambda token: space_chip(token.space) or "–")
 
     @admin.display(description=gettext_lazy("scopes"))
     def shown_scopes(self, token: ApiToken) -> SafeString:
         return format_html_join(" ", "<code>{}</code>", ((scope,) for scope in token.scopes))
 
-    @admin.display(description=gettext_lazy("request limit"))
-    def throttled(self, token: ApiToken) -> str:
-        return token.throttle or _("none")
-
-    @admin.display(description=gettext_lazy("JWT secret"))
-    def verifies(self, token: ApiToken) -> str:
-        return str(_("set") if token.encrypted_jwt_secret else _("none"))
+    throttled = column(gettext_lazy("request limit"), lambda token: token.throttle or _("none"))
+    verifies = column(
+        gettext_lazy("JWT secret"), lambda token: str(_("set") if token.encrypted_jwt_secret else _("none"))
+    )
 
     @admin.display(description=gettext_lazy("last used"), ordering="last_used_at")
     def used(self, token: ApiToken) -> SafeString | str:
         return age(token.last_used_at) if token.last_used_at else _("never")
 
-    @admin.display(description=gettext_lazy("prefix"), ordering="token_key")
-    def shown_key(self, token: ApiToken) -> SafeString:
-        return format_html("<code>{}…</code>", token.token_key)
-
-    @admin.display(description=gettext_lazy("created at"), ordering="created")
-    def made(self, token: ApiToken) -> SafeString | str:
-        return age(token.created)
+    shown_key = column(
+        gettext_lazy("prefix"), lambda token: format_html("<code>{}…</code>", token.token_key), ordering="token_key"
+    )
+    made = column(gettext_lazy("created at"), lambda token: age(token.created), ordering="created")
 
     @admin.display(description=gettext_lazy("expires"), ordering="expiry")
     def state(self, token: ApiToken) -> SafeString:
@@ -251,9 +242,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         """Back to the list: Django leads who may change nothing to the overview."""
         self.message_user(request, _("The token was revoked."), messages.SUCCESS)
         return HttpResponseRedirect(reverse("admin:accounts_apitoken_changelist"))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_active)
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -311,13 +299,10 @@ class ConnectedAppAdmin(ReadOnlyAdmin):
     class Media:
         css = {"all": ("panel/accounts.css",)}
 
-    @admin.display(description=gettext_lazy("application"), ordering="application__name")
-    def shown_name(self, connection: ConnectedApp) -> str:
-        return str(connection.application)
-
-    @admin.display(description=gettext_lazy("returns to"))
-    def returns_to(self, connection: ConnectedApp) -> str:
-        return ", ".join(list_targets(connection))
+    shown_name = column(
+        gettext_lazy("application"), lambda connection: str(connection.application), ordering="application__name"
+    )
+    returns_to = column(gettext_lazy("returns to"), lambda connection: ", ".join(list_targets(connection)))
 
     @admin.display(description=gettext_lazy("access"))
     def access(self, connection: ConnectedApp) -> SafeString:
@@ -325,13 +310,10 @@ class ConnectedAppAdmin(ReadOnlyAdmin):
             return chip(_("Read and change"), "amber")
         return chip(_("Read only"), "teal")
 
-    @admin.display(description=gettext_lazy("connected"), ordering="created_at")
-    def since(self, connection: ConnectedApp) -> SafeString | str:
-        return age(connection.created_at)
-
-    @admin.display(description=gettext_lazy("last use"), ordering="last_used_at")
-    def last_use(self, connection: ConnectedApp) -> SafeString | str:
-        return age(connection.last_used_at)
+    since = column(gettext_lazy("connected"), lambda connection: age(connection.created_at), ordering="created_at")
+    last_use = column(
+        gettext_lazy("last use"), lambda connection: age(connection.last_used_at), ordering="last_used_at"
+    )
 
     def delete_model(self, request: HttpRequest, obj: ConnectedApp) -> None:
         """Disconnect it: its tokens and codes count no more."""

@@ -47,7 +47,7 @@ from apps.core.errors import JiyiError
 from apps.doors.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.links import link_list, link_page
-from apps.panel.owned import StaffAdmin, choose_owner, has_more_privileges, may_erase
+from apps.panel.owned import StaffAdmin, choose_owner, column, has_more_privileges, may_erase
 from apps.panel.pages import PanelPage, show_page
 from apps.panel.refusals import translate_reason
 from apps.panel.templatetags.panel import age, chip
@@ -236,9 +236,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         users: QuerySet[User] = annotate_use(super().get_queryset(request)).annotate(served=served)
         return users
 
-    @admin.display(description=gettext_lazy("username"), ordering="username")
-    def shown_username(self, user: User) -> SafeString:
-        return shorten_name(user.username)
+    shown_username = column(gettext_lazy("username"), lambda user: shorten_name(user.username), ordering="username")
 
     @admin.display(description=gettext_lazy("account"), ordering="is_active")
     def standing(self, user: User) -> SafeString:
@@ -256,9 +254,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     def memories(self, user: Any) -> SafeString:
         return format_html('<a href="{}">{}</a>', link_list(LongTermMemory, user=user), user.remembered)
 
-    @admin.display(description=gettext_lazy("last active"), ordering="seen")
-    def last_active(self, user: Any) -> SafeString | str:
-        return age(user.seen)
+    last_active = column(gettext_lazy("last active"), lambda user: age(user.seen), ordering="seen")
 
     @admin.display(description=gettext_lazy("service and external ID"), ordering="external_id")
     def origin(self, user: User) -> SafeString | str:
@@ -273,9 +269,9 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             return "–"
         return format_html('<a href="{}">{}</a>', link_list(EndUser, service__id__exact=user.pk), user.served)
 
-    @admin.display(description=gettext_lazy("password"))
-    def password_state(self, user: User) -> str:
-        return str(_("Set") if user.has_usable_password() else _("No password"))
+    password_state = column(
+        gettext_lazy("password"), lambda user: str(_("Set") if user.has_usable_password() else _("No password"))
+    )
 
     @admin.display(description=gettext_lazy("password"))
     def password_link(self, user: User) -> SafeString:
@@ -411,21 +407,12 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             context |= {**show_data_counts(user), "refused": refused}
         return show_page(request, "panel/accounts/delete.html", status=status, **context)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        user = self.get_object(request, object_id)
-        user_links = None
-        if user and self.has_view_permission(request, user):
-            user_links = list_user_links(user, erases=may_erase(request, user))
-        context = {
-            **(extra_context or {}),
-            "user_links": user_links,
-            "person": user,
-            "may_deactivate": user and user.pk != request.user.pk and self.has_change_permission(request, user),
-            "may_remove_two_factor": bool(user and request.user.is_superuser and find_two_factor(user)),
-            "may_delete": user and self.has_delete_permission(request, user),
+    def describe_form(self, request: HttpRequest, row: User) -> dict[str, Any]:
+        return {
+            "user_links": list_user_links(row, erases=may_erase(request, row)),
+            "person": row,
+            "may_deactivate": row.pk != request.user.pk and self.has_change_permission(request, row),
+            "may_remove_two_factor": bool(request.user.is_superuser and find_two_factor(row)),
+            "may_delete": self.has_delete_permission(request, row),
             "show_delete": False,
         }
-        page: HttpResponse = super().change_view(request, object_id, form_url, context)
-        return page

@@ -5,8 +5,6 @@ The services that the API calls do the writing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
@@ -17,11 +15,10 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
 from apps.accounts.spaces import get_space
 from apps.core.errors import Conflict, JiyiError, Outdated
@@ -89,35 +86,15 @@ class MemoryAdmin(OwnedAdmin):
     """The memories of one kind. Only active and pending ones can be changed."""
 
     kind: ClassVar[MemoryKind]
+    # Methods that get what was posted, the memory and the time, and return the word of what they did.
+    deeds = ("decide", "restore", "undo", "mute", "move", "remove")
+    list_select_related = ("user", "space")
+    parts = ("row", "edit", "uses", "merge")
+    acts = ("supersede", *deeds)
 
     @property
     def editor(self) -> type[Editor]:
         return EDITORS[self.kind.name]
-
-    def get_urls(self) -> list[Any]:
-        # Each is given what was posted, the memory and the time, and returns the word of what it did.
-        acts = {
-            "decide": self._decide,
-            "restore": self._restore,
-            "undo": self._undo,
-            "mute": self._mute,
-            "move": self._move,
-            "remove": self._remove_item,
-        }
-        parts: dict[str, Any] = {
-            "row": self.row_view,
-            "edit": self.edit_view,
-            "uses": self.uses_view,
-            "supersede": require_POST(self.supersede_view),
-            "merge": self.merge_view,
-            **{name: require_POST(partial(self.act_view, act=act)) for name, act in acts.items()},
-        }
-        base = f"{self.opts.app_label}_{self.opts.model_name}"
-        below = [
-            path(f"<uuid:memory_id>/{name}/", self.admin_site.admin_view(view), name=f"{base}_{name}")
-            for name, view in parts.items()
-        ]
-        return [*below, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         queryset: QuerySet[Any] = super().get_queryset(request).defer(*self.kind.memory.derived)
@@ -133,28 +110,19 @@ class MemoryAdmin(OwnedAdmin):
         query = read_query({**request.GET.dict(), "kind": self.kind.name}, staff=sees_everybody(request))
         return redirect(reverse("admin:memories_changelist") + query.encode())
 
-    def find(self, request: HttpRequest, memory_id: UUID | None) -> Any:
-        """Return a memory that who asks may see, else 404."""
-        memory = self.get_queryset(request).select_related("user", "space").filter(pk=memory_id).first()
-        if memory is None:
-            raise Http404(_("This memory does not exist."))
-        return memory
-
     # The row and its editor in a list
 
     def row_context(self, request: HttpRequest) -> dict[str, Any]:
         return {"opts": self.opts, "kind": self.kind, **row_context(request, read_list(request))}
 
-    def row_view(self, request: HttpRequest, memory_id: UUID, *, fresh: bool = False) -> HttpResponse:
+    def row(self, request: HttpRequest, memory: Any, *, fresh: bool = False) -> HttpResponse:
         """Answer with the row of a memory, as when an editor is left; `fresh` shows that it has just changed."""
-        memory = self.find(request, memory_id)
         (row,) = read_rows(self.kind, [memory.pk], read_list(request))
         context = {**self.row_context(request), "row": row, "fresh": fresh}
         return TemplateResponse(request, "panel/memories/row.html", context)
 
-    def edit_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+    def edit(self, request: HttpRequest, memory: Any) -> HttpResponse:
         """GET: the editor in place of the row. POST: the row as it is now, or the editor with what is wrong (422)."""
-        memory = self.find(request, memory_id)
         if not self.has_change_permission(request, memory):
             refusal = _("This memory was superseded and cannot be changed.")
             return with_toast(HttpResponse(status=204), refusal, is_error=True)
@@ -164,7 +132,7 @@ class MemoryAdmin(OwnedAdmin):
         operations = self.save(memory, form)
         if operations is None:
             return self._render_editor(request, form, memory=memory, status=UNPROCESSABLE)
-        row = self.row_view(request, memory.pk, fresh=bool(operations))
+        row = self.row(request, memory, fresh=bool(operations))
         return with_toast(row, _("Saved."), operations=operations) if operations else row
 
     def _make_form(self, request: HttpRequest, memory: Any) -> Editor:
@@ -217,7 +185,7 @@ class MemoryAdmin(OwnedAdmin):
                 add_refusal(form, error)
             else:
                 if is_partial(request):
-                    row = self.row_view(request, memory.pk, fresh=True)
+                    row = self.row(request, memory, fresh=True)
                     return with_toast(row, _tell_outcome(outcome), operations=operations)
                 messages.success(request, _tell_outcome(outcome))
                 return redirect("admin:memories_changelist")
@@ -309,9 +277,8 @@ class MemoryAdmin(OwnedAdmin):
         items = load_items([(Kind(self.kind.name), memory.pk)], owner=None)
         return items[0] if items else None
 
-    def uses_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+    def uses(self, request: HttpRequest, memory: Any) -> HttpResponse:
         """A further page of the turns that used a memory, to be added to those shown."""
-        memory = self.find(request, memory_id)
         page = min(read_number(request.GET.get("page")) or 1, MAX_PAGE)
         uses = load_uses(memory, page=page, now=timezone.now())
         context = {**self.row_context(request), "memory": memory, "uses": uses}
@@ -319,24 +286,26 @@ class MemoryAdmin(OwnedAdmin):
 
     # What is done from there
 
-    def act_view(self, request: HttpRequest, memory_id: UUID, *, act: Callable[..., str]) -> HttpResponse:
-        """Do something to a memory and lead back to its page, which says so or why not."""
-        memory = self.find(request, memory_id)
+    def answer_below(self, request: HttpRequest, key: UUID, *, name: str) -> HttpResponse:
+        """Answer; after a deed, lead back to the memory's page, which says so or why not."""
+        if name not in self.deeds:
+            return super().answer_below(request, key, name=name)
+        memory = self.find(request, key)
         try:
             with collect_operations() as operations:
-                done = act(request.POST, memory, timezone.now())
+                done = getattr(self, name)(request.POST, memory, timezone.now())
         except JiyiError as error:
             return self.render_detail(request, memory, problem=translate_reason(error.message), status=error.status)
         return self.go_to(memory.pk, done=done, operations=operations)
 
-    def _decide(self, given: Any, memory: Any, now: Any) -> str:
+    def decide(self, given: Any, memory: Any, now: Any) -> str:
         decide = {"accept": accept_memory, "reject": reject_memory}.get(given.get("decision", ""))
         if decide is None:
             raise Http404
         decide(self.kind.memory, user=memory.user, memory_id=memory.pk, now=now)
         return f"{given['decision']}ed"
 
-    def _restore(self, given: Any, memory: Any, now: Any) -> str:
+    def restore(self, given: Any, memory: Any, now: Any) -> str:
         """Make a memory what it was after an earlier ``change``; without one, restore an ended memory."""
         if not given.get("change"):
             restore_memory(self.kind.memory, user=memory.user, memory_id=memory.pk, now=now)
@@ -349,7 +318,7 @@ class MemoryAdmin(OwnedAdmin):
             update_memory(self.kind.memory, user=memory.user, memory_id=memory.pk, changes=fields, now=now)
         return "restored"
 
-    def _undo(self, given: Any, memory: Any, now: Any) -> str:
+    def undo(self, given: Any, memory: Any, now: Any) -> str:
         operation = read_id(given.get("operation", ""))
         mine = Change.objects.filter(user=memory.user, object_id=memory.pk)
         if operation is None or not mine.filter(operation=operation).exists():
@@ -357,7 +326,7 @@ class MemoryAdmin(OwnedAdmin):
         undo_operation(user=memory.user, operation=operation, now=now)
         return "undone"
 
-    def _mute(self, given: Any, memory: Any, now: Any) -> str:
+    def mute(self, given: Any, memory: Any, now: Any) -> str:
         """Mute a memory, or no longer (L10)."""
         if given.get("muted") not in ("yes", "no"):
             raise Http404
@@ -365,14 +334,14 @@ class MemoryAdmin(OwnedAdmin):
         mute_memories(self.kind.memory, user=memory.user, ids=[memory.pk], muted=muted, now=now)
         return "muted" if muted else "unmuted"
 
-    def _move(self, given: Any, memory: Any, now: Any) -> str:
+    def move(self, given: Any, memory: Any, now: Any) -> str:
         """Move a memory to a space, or to everywhere (P4)."""
         moved = move_memories(user=memory.user, ids=[memory.pk], space_id=read_place(given), now=now)
         if moved.taken:
             raise Conflict(self.kind.memory.taken)
         return "moved"
 
-    def _remove_item(self, given: Any, memory: Any, now: Any) -> str:
+    def remove(self, given: Any, memory: Any, now: Any) -> str:
         """Take one item, named by its place and its text, out of a list."""
         index = read_number(given.get("index"))
         if self.kind is not LONG_TERM or index is None:
@@ -381,9 +350,8 @@ class MemoryAdmin(OwnedAdmin):
         remove_item(user=memory.user, memory_id=memory.pk, index=index, text=text, now=now)
         return "removed"
 
-    def supersede_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+    def supersede(self, request: HttpRequest, memory: Any) -> HttpResponse:
         """Put another value, or content, in the place of an active memory; leads to the page of the new one."""
-        memory = self.find(request, memory_id)
         if memory.status != Status.ACTIVE:
             raise PermissionDenied
         initial = self.editor.read(memory)
@@ -423,12 +391,11 @@ class MemoryAdmin(OwnedAdmin):
 
     # Merging
 
-    def merge_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+    def merge(self, request: HttpRequest, memory: Any) -> HttpResponse:
         """GET suggests what is near to the memory; POST ``q`` searches, ``with`` chooses, ``text`` confirms.
 
         The search is posted, so that no address and no log holds it.
         """
-        memory = self.find(request, memory_id)
         if memory.status != Status.ACTIVE:
             raise PermissionDenied
         # Another active memory of the same person in the same space, whoever asks.
