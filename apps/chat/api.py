@@ -10,7 +10,7 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
-from rest_framework import generics, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -20,7 +20,6 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
-from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_turn_figures
 from apps.chat.serializers import (
     EditRequest,
@@ -49,7 +48,6 @@ from apps.chat.turn.open import (
 from apps.chat.turn.process import fail_left_turns
 from apps.chat.turn.run import TurnRun, start_turn, stop_turn
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started
-from apps.conversations.models import Message
 from apps.conversations.pausing import find_pause
 from apps.conversations.recordings import record_turns
 from apps.conversations.rounds import AlreadySent
@@ -66,7 +64,15 @@ from apps.conversations.types import RecordedMessage
 from apps.core.db import in_database
 from apps.core.errors import Conflict, ModelUnavailable, TooLarge
 from apps.core.fields import read_body, read_idempotency_key
-from apps.core.http import AsyncAPIView, error_body, handle_exception, read_size, read_uuid, run_in_thread_if_large
+from apps.core.http import (
+    AsyncAPIView,
+    ListView,
+    error_body,
+    handle_exception,
+    read_size,
+    read_uuid,
+    run_in_thread_if_large,
+)
 from apps.core.operations import EVENTS, IDEMPOTENCY_KEY, Answer, Problem, describe, event, query
 from apps.core.pagination import Pagination
 from apps.core.responses import stream_events
@@ -111,13 +117,10 @@ class MessagePagination(Pagination):
         return link and remove_query_param(link, "around")  # without an offset it would be this page again
 
 
-class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
-    queryset = Message.objects.none()
+class MessagesView(AsyncAPIView, ListView):
     serializer_class = MessageSerializer
     pagination_class = MessagePagination
-
-    def get_queryset(self) -> Any:
-        return list_messages(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+    rows = staticmethod(list_messages)
 
     @operation(
         "list_messages",
@@ -175,12 +178,9 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
             return await _answer_earlier(partial(_wait_for_outcome, user, earlier.id), stream=body["stream"])
 
 
-class TurnsView(generics.ListAPIView[Turn]):
-    queryset = Turn.objects.none()
+class TurnsView(ListView):
     serializer_class = TurnFiguresSerializer
-
-    def get_queryset(self) -> Any:
-        return list_turn_figures(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+    rows = staticmethod(list_turn_figures)
 
     @operation("list_turns", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:
@@ -287,12 +287,9 @@ class UndoEditView(APIView):
         return Response(RestoredSerializer(restored).data)
 
 
-class EditsView(generics.ListAPIView[Edit]):
-    queryset = Edit.objects.none()
+class EditsView(ListView):
     serializer_class = EditSerializer
-
-    def get_queryset(self) -> Any:
-        return list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+    rows = staticmethod(list_edits)
 
     @operation("list_edits", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:

@@ -10,7 +10,8 @@ import django_filters  # type: ignore[import-untyped]
 from django.db import transaction
 from django.http import HttpResponseBase
 from django.utils import timezone
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
+from rest_framework.mixins import CreateModelMixin
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,7 +26,7 @@ from apps.chat.selectors import list_models
 from apps.chat.turn.open import preview_context
 from apps.conversations.attachments import add_attachment, list_attachments, remove_attachment
 from apps.conversations.export import ExportFormat, answer_export
-from apps.conversations.models import Attachment, Role, Session
+from apps.conversations.models import Role, Session
 from apps.conversations.serializers import (
     AttachmentSerializer,
     MessageSerializer,
@@ -36,8 +37,8 @@ from apps.conversations.sessions import create_session, delete_session, get_sess
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.fields import KnownFieldsSerializer, read_body, read_idempotency_key, refuse_forbidden
-from apps.core.http import read_uuid
+from apps.core.fields import KnownFieldsSerializer, read_body, read_idempotency_key, refuse_forbidden, results_of
+from apps.core.http import ListView, read_uuid
 from apps.core.operations import IDEMPOTENCY_KEY, NOT_BLANK, Answer, Problem, describe, query
 from apps.core.pagination import read_int
 from apps.core.times import TimeRange
@@ -66,12 +67,6 @@ class ModelChoiceSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="What a session's `model` is set to.")
     server = serializers.CharField(help_text="Where it is connected; empty for the model of the environment.")
     default = serializers.BooleanField(help_text="Whether it answers where no model is chosen.")
-
-
-class ModelChoicesSerializer(serializers.Serializer[Any]):
-    """All models that a session can be set to."""
-
-    results = ModelChoiceSerializer(many=True)
 
 
 class AttachmentRequest(KnownFieldsSerializer):
@@ -105,12 +100,6 @@ class FoundConversationSerializer(serializers.Serializer[Any]):
     session = SessionSerializer()
     title_ranges = _ranges("Where the words are in the title.")
     messages = HitSerializer(many=True)
-
-
-class FoundConversationsSerializer(serializers.Serializer[Any]):
-    """What a search found, the best first."""
-
-    results = FoundConversationSerializer(many=True)
 
 
 class PromptLayerSerializer(serializers.Serializer[Any]):
@@ -150,7 +139,11 @@ class SessionExportSerializer(SessionSerializer):
 
 
 class ModelsView(APIView):
-    @operation("list_chat_models", scope=Scope.READ, answers=ModelChoicesSerializer)
+    @operation(
+        "list_chat_models",
+        scope=Scope.READ,
+        answers=results_of("ModelChoices", ModelChoiceSerializer, "All models that a session can be set to."),
+    )
     def get(self, request: Request) -> Response:
         """List the chat models.
 
@@ -160,13 +153,10 @@ class ModelsView(APIView):
         return Response({"results": ModelChoiceSerializer(list_models(), many=True).data})
 
 
-class SessionsView(generics.ListCreateAPIView[Session]):
-    queryset = Session.objects.none()
+class SessionsView(CreateModelMixin, ListView):
     serializer_class = SessionSerializer
     filterset_class = SessionFilter
-
-    def get_queryset(self) -> Any:
-        return list_sessions(get_user(self.request))
+    rows = staticmethod(list_sessions)
 
     @operation("list_sessions", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
@@ -264,7 +254,7 @@ class SearchView(APIView):
             query("until", UNTIL, TimeFilter.schema),
             SPACE,
         ],
-        answers=FoundConversationsSerializer,
+        answers=results_of("FoundConversations", FoundConversationSerializer, "What a search found, the best first."),
         problems=[NO_SPACE, Problem(TooLarge, "`q` is too long")],
     )
     def get(self, request: Request) -> Response:
@@ -284,7 +274,7 @@ class SearchView(APIView):
         found = find_conversations(
             user=read_sight(request), query=text, limit=limit, mode=cast(Mode, mode), within=within
         )
-        return Response(FoundConversationsSerializer({"results": found}).data)
+        return Response({"results": FoundConversationSerializer(found, many=True).data})
 
 
 class SessionExportView(APIView):
@@ -336,13 +326,10 @@ class ContextView(APIView):
         return Response(PromptSerializer(context).data)
 
 
-class AttachmentsView(generics.ListAPIView[Attachment]):
+class AttachmentsView(ListView):
     parser_classes = (MultiPartParser,)
-    queryset = Attachment.objects.none()
     serializer_class = AttachmentSerializer
-
-    def get_queryset(self) -> Any:
-        return list_attachments(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+    rows = staticmethod(list_attachments)
 
     @operation("list_attachments", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:

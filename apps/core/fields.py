@@ -118,6 +118,11 @@ class DeletedSerializer(serializers.Serializer[Any]):
     deleted = serializers.IntegerField(help_text="How many were deleted.")
 
 
+def results_of(name: str, item: type[serializers.Serializer[Any]], about: str) -> type[serializers.Serializer[Any]]:
+    """Return the serializer of all of a list at once; `name` and `about`: its component in the API document."""
+    return type(f"{name}Serializer", (serializers.Serializer,), {"__doc__": about, "results": item(many=True)})
+
+
 def read_body(serializer: type[serializers.BaseSerializer[Any]], request: Request, **options: Any) -> dict[str, Any]:
     """Return the validated body of a request. Raises DRF's `ValidationError`. `options`: the serializer's."""
     body = serializer(data=request.data, **options)

@@ -11,16 +11,18 @@ import math
 import sys
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, TypeVar
 
 import structlog
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework import exceptions, status
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -159,6 +161,18 @@ def read_uuid(value: str) -> uuid.UUID:
         return uuid.UUID(value)
     except ValueError:
         raise NotFound("This object does not exist.") from None
+
+
+class ListView(ListAPIView[Any]):
+    """List what is of who asks; a GET calls `list`.
+
+    `rows`: returns it, of a person and of what the IDs in the path name.
+    """
+
+    rows: ClassVar[Callable[..., QuerySet[Any]]]
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return type(self).rows(self.request.user, *map(read_uuid, self.kwargs.values()))
 
 
 # Async views

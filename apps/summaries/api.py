@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from django.utils import timezone
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,7 +16,7 @@ from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.core.errors import Conflict
 from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictUUIDField, read_body
-from apps.core.http import read_uuid
+from apps.core.http import ListView, read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.pagination import TimesFilter
 from apps.summaries.models import SessionSummary
@@ -83,15 +82,12 @@ class SummaryFilter(TimesFilter):
     space = SpaceFilter("session__space")
 
 
-class SummariesView(generics.ListAPIView[SessionSummary]):
+class SummariesView(ListView):
     """Summaries of the user's sessions, newest first; write one by hand."""
 
     serializer_class = SessionSummarySerializer
     filterset_class = SummaryFilter
-    queryset = SessionSummary.objects.none()  # for the schema; requests see their user's own
-
-    def get_queryset(self) -> Any:
-        return list_session_summaries(get_user(self.request)).select_related("session")
+    rows = staticmethod(lambda user: list_session_summaries(user).select_related("session"))
 
     @operation("list_summaries", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:

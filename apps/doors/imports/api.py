@@ -7,10 +7,9 @@ from typing import IO, Any
 
 import django_filters  # type: ignore[import-untyped]
 from django.core.files.base import ContentFile
-from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +21,7 @@ from apps.accounts.types import Scope
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, TooLarge
 from apps.core.fields import KnownFieldsSerializer, read_body
-from apps.core.http import read_uuid
+from apps.core.http import ListView, read_uuid
 from apps.core.operations import Answer, Problem, describe
 from apps.doors.imports import services
 from apps.doors.imports.formats import registry
@@ -245,16 +244,13 @@ class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
         read_only_fields = fields
 
 
-class ImportsView(generics.ListAPIView[PastImport]):
+class ImportsView(ListView):
     """Imports of conversations and memories from elsewhere."""
 
     parser_classes = (MultiPartParser,)
     serializer_class = PastImportSerializer
-    queryset = PastImport.objects.none()  # for the schema; requests see their user's own
     filter_backends = ()
-
-    def get_queryset(self) -> QuerySet[PastImport]:
-        return list_imports(get_user(self.request))
+    rows = staticmethod(list_imports)
 
     @operation("list_imports", scope=Scope.READ, unbound=True)
     def get(self, request: Request) -> Response:
@@ -323,15 +319,12 @@ class ImportView(APIView):
         return Response({"deleted": 1})
 
 
-class ImportItemsView(generics.ListAPIView[ImportItem]):
+class ImportItemsView(ListView):
     """The items of an import."""
 
     serializer_class = ImportItemSerializer
     filterset_class = ImportItemFilter
-    queryset = ImportItem.objects.none()  # for the schema; requests see their user's own
-
-    def get_queryset(self) -> QuerySet[ImportItem]:
-        return list_items(get_user(self.request), read_uuid(self.kwargs["import_id"]))
+    rows = staticmethod(list_items)
 
     @operation("list_import_items", scope=Scope.READ, unbound=True)
     def get(self, request: Request, import_id: str) -> Response:

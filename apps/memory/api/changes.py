@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import django_filters  # type: ignore[import-untyped]
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
-from rest_framework import generics, serializers
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,7 +16,7 @@ from apps.accounts.selectors import get_user
 from apps.accounts.spaces import NO_SPACE, SpaceFilter
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict
-from apps.core.http import read_uuid
+from apps.core.http import ListView, read_uuid
 from apps.core.operations import Problem, describe
 from apps.memory.changes.records import list_changes
 from apps.memory.changes.undo import undo_operation
@@ -108,15 +107,12 @@ class UndoneChangesSerializer(serializers.Serializer[dict[str, list[Change]]]):
     results = ChangeSerializer(many=True, read_only=True)
 
 
-class ChangesView(generics.ListAPIView[Change]):
+class ChangesView(ListView):
     """All changes to the user's memories, newest first, with author, time, and the state before and after."""
 
     serializer_class = ChangeSerializer
     filterset_class = ChangeFilter
-    queryset = Change.objects.none()  # for the schema; requests see their user's own
-
-    def get_queryset(self) -> Any:
-        return list_changes(get_user(self.request))
+    rows = staticmethod(list_changes)
 
     @operation("list_changes", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:

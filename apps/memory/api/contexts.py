@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from django.utils import timezone
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,7 +16,7 @@ from apps.accounts.types import Scope
 from apps.conversations.serializers import NO_SESSION
 from apps.core.errors import TooLarge
 from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictUUIDField, read_body
-from apps.core.http import read_uuid
+from apps.core.http import ListView, read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.pagination import TimesFilter
 from apps.memory import contexts as services
@@ -111,15 +110,12 @@ def _too_large(field: str) -> Problem:
     return Problem(TooLarge, "The context would have over 64 KiB", {field: [reason]})
 
 
-class ContextsView(generics.ListAPIView[SharedContext]):
+class ContextsView(ListView):
     """The user's shared contexts, newest first; create one."""
 
     serializer_class = SharedContextSerializer
     filterset_class = SharedContextFilter
-    queryset = SharedContext.objects.none()  # for the schema; requests see their user's own
-
-    def get_queryset(self) -> Any:
-        return list_contexts(get_user(self.request))
+    rows = staticmethod(list_contexts)
 
     @operation("list_shared_contexts", scope=Scope.READ, problems=[NO_SPACE])
     def get(self, request: Request) -> Response:

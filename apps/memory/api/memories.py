@@ -27,6 +27,7 @@ from apps.core.fields import (
     StrictUUIDField,
     read_body,
     refuse_forbidden,
+    results_of,
 )
 from apps.core.http import read_uuid
 from apps.core.operations import Answer, Problem, describe, query
@@ -161,19 +162,12 @@ class MemoryCopySerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
-class MemoryCopiesSerializer(serializers.Serializer[Any]):
-    """All other places with the memory's text."""
-
-    results = MemoryCopySerializer(many=True)
-
-
 class LongTermMemoriesView(MemoriesView[LongTermMemory]):
     """The user's long-term memories, newest first, now or at a time; create one, or delete all."""
 
     kind = LONG_TERM
     serializer_class = LongTermMemorySerializer
     filterset_class = LongTermMemoryFilter
-    queryset = LongTermMemory.objects.none()  # for the schema; requests see their user's own
 
     @operation("list_memories", scope=Scope.READ, parameters=[AS_OF], problems=[NO_SPACE])
     def get(self, request: Request) -> Response:
@@ -282,7 +276,12 @@ class RejectView(MemoryView):
 class CopiesView(APIView):
     """Other places with the memory's text: memories, active sessions, profile, summaries, contexts (L6)."""
 
-    @operation("list_memory_copies", scope=Scope.READ, unbound=True, answers=MemoryCopiesSerializer)
+    @operation(
+        "list_memory_copies",
+        scope=Scope.READ,
+        unbound=True,
+        answers=results_of("MemoryCopies", MemoryCopySerializer, "All other places with the memory's text."),
+    )
     def get(self, request: Request, memory_id: str) -> Response:
         """List other places with a memory's text.
 
@@ -291,7 +290,7 @@ class CopiesView(APIView):
         """
         user = get_user(request)
         copies = list_copies(user, [LONG_TERM.get(user, read_uuid(memory_id))])
-        return Response(MemoryCopiesSerializer({"results": copies}).data)
+        return Response({"results": MemoryCopySerializer(copies, many=True).data})
 
 
 class BatchDeleteView(APIView):
@@ -382,7 +381,6 @@ class AtomicMemoriesView(MemoriesView[AtomicMemory]):
     kind = ATOMIC
     serializer_class = AtomicMemorySerializer
     filterset_class = AtomicMemoryFilter
-    queryset = AtomicMemory.objects.none()  # for the schema; requests see their user's own
 
     @atomic_operation("list_atomic_memories", scope=Scope.READ, parameters=[AS_OF], problems=[NO_SPACE])
     def get(self, request: Request) -> Response:

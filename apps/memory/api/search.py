@@ -21,7 +21,14 @@ from apps.conversations.serializers import NO_SESSION
 from apps.conversations.sessions import find_spaces, get_session
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import ModelUnavailable, TooLarge
-from apps.core.fields import KnownFieldsSerializer, StrictCharField, StrictFloatField, StrictIntegerField, read_body
+from apps.core.fields import (
+    KnownFieldsSerializer,
+    StrictCharField,
+    StrictFloatField,
+    StrictIntegerField,
+    read_body,
+    results_of,
+)
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe, query
 from apps.core.pagination import read_int
@@ -76,12 +83,6 @@ class ConversationMatchSerializer(serializers.Serializer[Any]):
     message_type = serializers.ChoiceField(choices=Role.choices)
 
 
-class ConversationSearchResultsSerializer(serializers.Serializer[Any]):
-    """Most similar first."""
-
-    results = ConversationMatchSerializer(many=True)
-
-
 class ConversationSearchView(APIView):
     """What was said that is near a query in meaning, most similar first (V5)."""
 
@@ -89,7 +90,7 @@ class ConversationSearchView(APIView):
         "search_conversations",
         scope=Scope.READ,
         body=ConversationSearchRequest,
-        answers=ConversationSearchResultsSerializer,
+        answers=results_of("ConversationSearchResults", ConversationMatchSerializer, "Most similar first."),
         problems=[
             NO_SESSION,
             NO_SPACE,
@@ -113,7 +114,7 @@ class ConversationSearchView(APIView):
         )
         spaces = find_spaces(user, {match.chat_id for match in matches})
         results = [asdict(match) | {"space": spaces.get(match.chat_id)} for match in matches]
-        return Response(ConversationSearchResultsSerializer({"results": results}).data)
+        return Response({"results": ConversationMatchSerializer(results, many=True).data})
 
 
 def _look(request: Request, session_id: str | None, named: str) -> tuple[Session | None, User]:
@@ -143,12 +144,6 @@ class ScoredMemorySerializer(serializers.Serializer[Any]):
     topic_boost = serializers.FloatField(help_text="Above 1 if it is about the session's current topic.")
 
 
-class MemorySearchResultsSerializer(serializers.Serializer[Any]):
-    """Best first."""
-
-    results = ScoredMemorySerializer(many=True)
-
-
 class SearchView(APIView):
     """The memories a message would recall, best first, with every component of the score (K5). Counts no use (L4)."""
 
@@ -169,7 +164,7 @@ class SearchView(APIView):
                 {"type": "integer", "minimum": 1, "maximum": MAX_SEARCH_LIMIT},
             ),
         ],
-        answers=MemorySearchResultsSerializer,
+        answers=results_of("MemorySearchResults", ScoredMemorySerializer, "Best first."),
         problems=[NO_SESSION, NO_SPACE, Q_TOO_LONG],
     )
     def get(self, request: Request) -> Response:
@@ -204,12 +199,6 @@ class ScoredAtomicMemorySerializer(serializers.Serializer[Any]):
     )
 
 
-class AtomicSearchResultsSerializer(serializers.Serializer[Any]):
-    """Best first."""
-
-    results = ScoredAtomicMemorySerializer(many=True)
-
-
 class AtomicSearchView(APIView):
     """The atomic memories a message would recall, best first (A4)."""
 
@@ -227,7 +216,7 @@ class AtomicSearchView(APIView):
             query("until", UNTIL, TimeFilter.schema),
             SPACE,
         ],
-        answers=AtomicSearchResultsSerializer,
+        answers=results_of("AtomicSearchResults", ScoredAtomicMemorySerializer, "Best first."),
         problems=[NO_SPACE, Q_TOO_LONG],
     )
     def get(self, request: Request) -> Response:

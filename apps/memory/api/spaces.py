@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.utils import timezone
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -25,7 +25,7 @@ from apps.core.fields import (
     StrictUUIDField,
     read_body,
 )
-from apps.core.http import read_uuid
+from apps.core.http import ListView, read_uuid
 from apps.core.operations import Problem, describe, query
 from apps.memory.spaces import delete_space, move_memories, with_counts
 
@@ -137,12 +137,9 @@ class MovedSerializer(serializers.Serializer[Any]):
     )
 
 
-class SpacesView(generics.ListAPIView[Space]):
+class SpacesView(ListView):
     serializer_class = SpaceSerializer
-    queryset = Space.objects.none()  # for the schema; requests see their user's own
-
-    def get_queryset(self) -> Any:
-        return with_counts(list_spaces(get_user(self.request)))
+    rows = staticmethod(lambda user: with_counts(list_spaces(user)))
 
     @operation("list_spaces", scope=Scope.READ)
     def get(self, request: Request) -> Response:
