@@ -81,34 +81,7 @@ class ErrorShape:
 
 @dataclass(frozen=True)
 class Operation:
-    """Hold what is known of one method of a view: see `describe`."""
-
-    id: str
-    summary: str
-    description: str
-    tag: str
-    scope: str
-    parameters: Sequence[OpenApiParameter]
-    body: Any
-    status: int
-    answers: Any
-    problems: Sequence[Problem]
-    unbound: bool
-
-
-def describe(
-    id: str,
-    *,
-    tag: str,
-    scope: str,
-    parameters: Sequence[OpenApiParameter] = (),
-    body: Any = None,
-    status: int = 200,
-    answers: Any = None,
-    problems: Sequence[Problem] = (),
-    unbound: bool = False,
-) -> Callable[[Method], Method]:
-    """Describe a view method, whose docstring says what it does. Only what cannot be derived is said here.
+    """Hold what is known of one method of a view: what cannot be derived.
 
     `id` is in snake case with the verb first, and never changes: generated clients have functions of that name.
     `parameters` adds to what is known of the path, filters and pages, or takes its place by name.
@@ -119,11 +92,25 @@ def describe(
     `unbound`: it concerns all that a person has, and is refused to a token that is bound to a space (P5).
     """
 
+    id: str
+    tag: str
+    scope: str
+    summary: str
+    description: str
+    parameters: Sequence[OpenApiParameter] = ()
+    body: Any = None
+    status: int = 200
+    answers: Any = None
+    problems: Sequence[Problem] = ()
+    unbound: bool = False
+
+
+def describe(id: str, **known: Any) -> Callable[[Method], Method]:
+    """Describe a view method by an `Operation`, whose summary and description are the method's docstring."""
+
     def mark(method: Method) -> Method:
         summary, _, description = " ".join((method.__doc__ or "").split()).partition(".")
-        method.operation = Operation(  # type: ignore[attr-defined]
-            id, summary, description.strip(), tag, scope, parameters, body, status, answers, problems, unbound
-        )
+        method.operation = Operation(id, summary=summary, description=description.strip(), **known)  # type: ignore[attr-defined]
         return method
 
     return mark
