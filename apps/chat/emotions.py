@@ -62,12 +62,7 @@ class Emotion:
     indicators: tuple[str, ...]
 
     def to_wire(self) -> dict[str, Any]:
-        return {
-            "primary": self.primary,
-            "category": self.category,
-            "confidence": self.confidence,
-            "indicators": list(self.indicators),
-        }
+        return {**asdict(self), "indicators": list(self.indicators)}
 
 
 UNKNOWN_EMOTION = Emotion(primary=UNKNOWN, category="neutral", confidence=0.0, indicators=())

@@ -9,28 +9,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import asdict, replace
 from typing import Any
 
-from apps.accounts.types import Sensitive
 from apps.chat.context.types import (
     LAYER_NAMES,
     MESSAGE,
     CaseNotes,
     ClientLine,
-    ClientPrompt,
     Context,
     ContextInput,
     Cut,
     CutKind,
-    Form,
     Layer,
     Profile,
     RecalledMemory,
     SessionNote,
 )
-from apps.chat.emotions import ReplyStrategy
 from apps.chat.prompts import (
     APPLICATION,
     INSTRUCTIONS,
@@ -216,16 +211,7 @@ def _list_rounds(given: ContextInput) -> Sequence[Sequence[Line | ClientLine]]:
 def _render_stable(given: ContextInput) -> dict[int, str]:
     """What the system message has of each layer: the same in the next turn, mostly."""
     return {
-        SYSTEM: render_rules(
-            strategy=given.strategy,
-            emotions=given.emotions,
-            relayed=given.client is not None and given.client.relayed,
-            application=given.application,
-            tools=given.tools,
-            temporary=given.temporary,
-            paused_by=given.paused_by,
-            guarded=given.guarded,
-        ),
+        SYSTEM: render_rules(given),
         PROFILE: render_profile(given.profile),
         WORKING: render_files(given.files),
         SUMMARIES: render_session_notes(given.session_notes),
@@ -236,15 +222,8 @@ def _render_stable(given: ContextInput) -> dict[int, str]:
 def _render_turn(given: ContextInput) -> dict[int, str]:
     """What the block before the new message has of each layer: another one in every turn."""
     return {
-        SYSTEM: render_moment(strategy=given.strategy, now=given.now, client=given.client),
-        WORKING: render_working_memory(
-            topic=given.topic,
-            variables=given.variables,
-            forms=given.forms,
-            submitted=given.submitted,
-            cases=given.cases,
-            actions=given.actions,
-        ),
+        SYSTEM: render_moment(given),
+        WORKING: render_working_memory(given),
         MEMORIES: render_memories(given.memories, everything=given.everything),
     }
 
@@ -296,17 +275,7 @@ def assemble(given: ContextInput, *, cut: tuple[Cut, ...] = ()) -> Context:
     return Context(layers=_render_layers(given, stable, turn), messages=messages, given=given, cut=cut, block=block)
 
 
-def render_rules(
-    *,
-    strategy: ReplyStrategy | None,
-    emotions: Sequence[str],
-    relayed: bool = False,
-    application: str = "",
-    tools: Sequence[str] = (),
-    temporary: bool = False,
-    paused_by: str = "",
-    guarded: Sequence[Sensitive] = (),
-) -> str:
+def render_rules(given: ContextInput) -> str:
     """Layer 0 without what `render_moment` has of it; plain without a strategy (E6).
 
     Of tools it says when to call them (T1); what each does, the request itself says.
@@ -314,29 +283,29 @@ def render_rules(
     The instructions of the application, a space's or a client's own, stand in a block of their own, so that no rule is
     read as their continuation. Where the answer is relayed, nothing is said of how to reply (T3).
     """
-    about_kind = TEMPORARY_INSTRUCTIONS if temporary else ""
-    if paused_by:
-        about_kind = PAUSED_INSTRUCTIONS.format(where=RESUMED[paused_by])
-    block = PLAIN_APPLICATION if relayed or strategy is None else APPLICATION
-    application = block.format(instructions=application) if application else ""
-    if relayed:
+    about_kind = TEMPORARY_INSTRUCTIONS if given.temporary else ""
+    if given.paused_by:
+        about_kind = PAUSED_INSTRUCTIONS.format(where=RESUMED[given.paused_by])
+    block = PLAIN_APPLICATION if given.relayed or given.strategy is None else APPLICATION
+    application = block.format(instructions=given.application) if given.application else ""
+    if given.relayed:
         return _join((application, RELAYED_INSTRUCTIONS, TURN_CONTEXT, about_kind))
-    if strategy is None:
+    if given.strategy is None:
         return _join((PLAIN_INSTRUCTIONS, application))
-    rules = INSTRUCTIONS.format(emotions=", ".join(emotions))
-    marked = guarded and not temporary
-    marks = SENSITIVE_INSTRUCTIONS.format(marks=ASK_FOR_MARKS, guarded=quote_categories(guarded)) if marked else ""
-    return _join((rules, TURN_CONTEXT, marks, about_kind, render_tools(tools), application))
+    rules, marks = INSTRUCTIONS.format(emotions=", ".join(given.emotions)), ""
+    if given.guarded and not given.temporary:
+        marks = SENSITIVE_INSTRUCTIONS.format(marks=ASK_FOR_MARKS, guarded=quote_categories(given.guarded))
+    return _join((rules, TURN_CONTEXT, marks, about_kind, render_tools(given.tools), application))
 
 
-def render_moment(*, strategy: ReplyStrategy | None, now: datetime, client: ClientPrompt | None) -> str:
+def render_moment(given: ContextInput) -> str:
     """The rest of layer 0: the time, and the strategy with all its six fields (E2); of a relayed answer the time alone.
 
     Nothing in plain chat (E6).
     """
-    relayed = client is not None and client.relayed
+    now, strategy = given.now, given.strategy
     time = render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}")
-    if relayed:
+    if given.relayed:
         return time
     return _join((time, render_block("strategy", _json(strategy.to_wire())))) if strategy else ""
 
@@ -352,36 +321,28 @@ def render_profile(profile: Profile | None) -> str:
     return render_block("user_profile", _json(profile.sections)) if profile and profile.sections else ""
 
 
-def render_working_memory(
-    *,
-    topic: str | None,
-    variables: Mapping[str, Any],
-    forms: Iterable[Form],
-    submitted: Form | None,
-    cases: Iterable[CaseNotes],
-    actions: Mapping[str, Any],
-) -> str:
+def render_working_memory(given: ContextInput) -> str:
     """Layer 2 without files: topic, variables, forms in order of submission, the one just submitted, shared contexts.
 
     Last what was done in memory because the message asked for it (L9).
     """
-    shown = [{"title": form.title, "fields": form.fields} for form in forms]
+    forms = [asdict(form) for form in given.forms]
     parts = []
-    if topic or variables or shown:
-        body = {"topic": topic, "variables": variables, "forms": shown}
+    if given.topic or given.variables or forms:
+        body = {"topic": given.topic, "variables": given.variables, "forms": forms}
         parts.append(render_block("working_memory", _json(body)))
-    if submitted is not None:
-        parts.append(render_block("form_submitted", _json({"title": submitted.title, "fields": submitted.fields})))
-    if lines := [render_case(case) for case in cases]:
+    if given.submitted is not None:
+        parts.append(render_block("form_submitted", _json(asdict(given.submitted))))
+    if lines := [render_case(case) for case in given.cases]:
         parts.append(render_block("shared_contexts", "\n".join(lines)))
-    if actions:
-        parts.append(render_block("memory_actions", _json(actions)))
+    if given.actions:
+        parts.append(render_block("memory_actions", _json(given.actions)))
     return _join(parts)
 
 
 def render_case(case: CaseNotes) -> str:
     """The line of one shared context in layer 2."""
-    return _json({"id": case.id, "title": case.title, "content": case.content, "entries": list(case.entries)})
+    return _json(asdict(case))
 
 
 def render_files(files: Sequence[SentFile]) -> str:

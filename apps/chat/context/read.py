@@ -34,6 +34,7 @@ from apps.chat.context.types import (
 from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
 from apps.conversations.attachments import read_sent_files
 from apps.conversations.types import Line, SessionSpace, Window
+from apps.core import words
 from apps.core.text.clean import readable_text
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.fold import normalize_value
@@ -58,15 +59,8 @@ MAX_EVERYTHING = 500
 # More than any text has, so that what is read of a file fills its budget.
 MOST_CHARS_PER_TOKEN = 8
 
-COMPONENTS = (
-    "keyword_score",
-    "semantic_score",
-    "category_boost",
-    "recency_score",
-    "frequency_score",
-    "confidence",
-    "topic_boost",
-)
+# Of a long-term memory's score, as a turn keeps them.
+COMPONENTS = tuple(component.field for component in words.COMPONENTS)
 
 
 @dataclass(frozen=True)

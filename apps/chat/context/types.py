@@ -152,6 +152,11 @@ class ContextInput:
     masked: bool = False
 
     @property
+    def relayed(self) -> bool:
+        """Whether the answer goes back to a client as the model writes it (T3)."""
+        return self.client is not None and self.client.relayed
+
+    @property
     def application(self) -> str:
         """The instructions of the space, then those of the client."""
         return "\n\n".join(filter(None, (self.instructions, self.client.instructions if self.client else "")))

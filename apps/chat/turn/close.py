@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,32 +59,41 @@ from apps.memory.working import find_working_memory, record_analysis
 FAILED = "The model could not answer this message. It is kept and can be retried."
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is stored of an answer. `analysis`: None in plain chat (E6). `runs`: the tools that were called for it, and
+    what they gave the model.
+
+    `stopped`: the person stopped it.
+    """
+
+    reply: str
+    analysis: Analysis | None
+    model: str = ""
+    stopped: bool = False
+    runs: Sequence[ToolRun] = ()
+
+
 @transaction.atomic
 def close_turn(
     turn: OpenTurn,
+    answer: Answer,
     *,
     reply_id: uuid.UUID,
-    reply: str,
-    analysis: Analysis | None,
-    model: str,
     timings: Mapping[str, float],
     now: datetime,
-    runs: Sequence[ToolRun] = (),
-    stopped: bool = False,
     calls: Sequence[ModelCall] = (),
 ) -> dict[str, Any]:
     """Store the reply, what the model found, the memories it proposed and the use of those it was given (L2, L4, W3).
 
-    `analysis` is None for plain chat (E6). `runs`: the tools that the model called, and what they gave it. `stopped`:
-    the person stopped the reply. `calls`: of models, for the ledger (Q1). Returns the turn on the wire. Raises
-    `Conflict` when the message was deleted or taken up by another run meanwhile, and either that or `IntegrityError`
-    when a reply of this ID is there; then nothing is stored.
+    `calls`: of models, for the ledger (Q1). Returns the turn on the wire. Raises `Conflict` when the message was
+    deleted or taken up by another run meanwhile, and either that or `IntegrityError` when a reply of this ID is there;
+    then nothing is stored.
     """
+    analysis, runs = answer.analysis, answer.runs
     emotion = analysis.emotion if analysis and turn.round else None
     steering = emotion.primary if emotion else None
-    message = _store_reply(
-        turn, reply_id=reply_id, reply=reply, emotion=steering, stopped=stopped, calls=calls, now=now
-    )
+    message = _store_reply(turn, answer, reply_id=reply_id, emotion=steering, calls=calls, now=now)
     # Memories before working memory in every turn, or two turns could wait for each other.
     commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, runs=runs, now=now)
@@ -111,7 +120,7 @@ def close_turn(
         user_message_id=turn.round.message_id if turn.round else None,
         session_id=turn.session_id,
         user=turn.user,
-        model=model[:MAX_MODEL_CHARS],
+        model=answer.model[:MAX_MODEL_CHARS],
         emotion=told["emotion"],
         strategy=told["strategy"],
         memories_used=[*without(told["memories_used"], "text"), *found],
@@ -219,11 +228,10 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
 
 def _store_reply(
     turn: OpenTurn,
+    answer: Answer,
     *,
     reply_id: uuid.UUID,
-    reply: str,
     emotion: str | None,
-    stopped: bool,
     calls: Sequence[ModelCall],
     now: datetime,
 ) -> Message:
@@ -232,7 +240,7 @@ def _store_reply(
         return record_assistant_message(
             user=turn.user,
             session_id=turn.session_id,
-            content=reply,
+            content=answer.reply,
             now=now,
             message_id=reply_id,
             paused_by=turn.given.paused_by,
@@ -241,8 +249,8 @@ def _store_reply(
     # A message that only asks what is remembered says nothing to learn from.
     says_something = turn.reply is None or bool(turn.commands)
     remembers = turn.remembers and (is_relayed or turn.strategy is not None) and says_something
-    given: Any = {"opened": turn.round, "reply": reply, "emotion": emotion, "now": now, "remembers": remembers}
-    given |= {"recorded": is_relayed, "reply_id": reply_id, "stopped": stopped, "calls": calls}
+    given: Any = {"opened": turn.round, "reply": answer.reply, "emotion": emotion, "now": now, "remembers": remembers}
+    given |= {"recorded": is_relayed, "reply_id": reply_id, "stopped": answer.stopped, "calls": calls}
     if not turn.round.alternates:
         return close_round(**given)
     # The old reply's turn goes: a message has one.

@@ -29,6 +29,7 @@ from apps.chat.turn.tools import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.conversations.attachments import attach, move_attachments
 from apps.conversations.histories import find_session, open_client_round, open_round_again
+from apps.conversations.models import Session
 from apps.conversations.pausing import find_pause
 from apps.conversations.rounds import describe_space, fail_round, get_window, open_round, reopen_round
 from apps.conversations.sessions import bring_back, create_session, get_message, get_session, replace_from
@@ -74,6 +75,20 @@ def _count(given: TurnInput, session_id: uuid.UUID, *, paused_by: str) -> Workin
         now=given.now,
         ttl_minutes=ttl_minutes,
         paused=bool(paused_by),
+    )
+
+
+def _enter(given: TurnInput, session: Session) -> TurnInput:
+    """Return what a turn of a session starts from."""
+    return replace(
+        given,
+        user=given.user.within(session.space_id),
+        space=describe_space(session),
+        session_id=session.id,
+        window=get_window(given.user, session.id, limit=given.settings.context_limit),
+        recalls=not session.temporary,
+        paused_by=find_pause(given.user, session=session, paused=given.settings.paused),
+        model=session.model,
     )
 
 
@@ -181,22 +196,12 @@ def open_form_turn(
     given = _begin(user, now)
     session = get_session(user, session_id, to_change=True)
     _archive(given, session_id)
-    paused_by = find_pause(user, session=session, paused=given.settings.paused)
-    working = record_form(user=user, session_id=session_id, title=title, fields=fields, now=now, paused=bool(paused_by))
-    given = replace(
-        given,
-        user=user.within(session.space_id),
-        space=describe_space(session),
-        session_id=session_id,
-        message=FORM_SUBMITTED,
-        working=working,
-        window=get_window(user, session_id, limit=given.settings.context_limit),
-        recalls=not session.temporary,
-        paused_by=paused_by,
-        model=session.model,
-        submitted=Form(title=title, fields=fields),
+    given = _enter(given, session)
+    working = record_form(
+        user=user, session_id=session_id, title=title, fields=fields, now=now, paused=bool(given.paused_by)
     )
-    return _prepare(given, opened=None)
+    submitted = Form(title=title, fields=fields)
+    return _prepare(replace(given, message=FORM_SUBMITTED, working=working, submitted=submitted), opened=None)
 
 
 def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: ClientRequest, now: datetime) -> OpenTurn:
@@ -329,17 +334,7 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str = "", now:
     session = None if session_id is None else get_session(user, session_id)
     stage = _begin(user.within(user.sight.space), now)
     if session is not None:
-        stage = replace(
-            stage,
-            user=user.within(session.space_id),
-            space=describe_space(session),
-            session_id=session.id,
-            window=get_window(user, session.id, limit=stage.settings.context_limit),
-            working=_find_working(stage, session.id),
-            recalls=not session.temporary,
-            paused_by=find_pause(user, session=session, paused=stage.settings.paused),
-            model=session.model,
-        )
+        stage = replace(_enter(stage, session), working=_find_working(stage, session.id))
     if topic.strip():
         working = stage.working or WorkingMemorySnapshot(
             session_id=stage.session_id,

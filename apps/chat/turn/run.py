@@ -10,9 +10,9 @@ import asyncio
 import contextvars
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from apps.chat.prompts import NO_ANALYSIS, Analysis, decode_answer, get_turn_for
 from apps.chat.turn.clients import FinishReason, RelayedAnswer, ReplyLimit, add_layers
 from apps.chat.turn.close import (
     FAILED,
+    Answer,
     close_turn,
     describe_unstored,
     get_stored_turn,
@@ -35,7 +36,7 @@ from apps.chat.turn.close import (
 from apps.chat.turn.commands import ask_what_to_forget
 from apps.chat.turn.open import milliseconds_since
 from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, journal
-from apps.chat.turn.tools import ToolRounds, ToolRun, ToolRunner, as_tool_calling
+from apps.chat.turn.tools import ToolRounds, ToolRunner, as_tool_calling
 from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 from apps.conversations.histories import await_tools
 from apps.conversations.models import MessageStatus
@@ -75,20 +76,6 @@ MARK_KEPT_SECONDS = 5.0
 # The loop itself keeps only weak references to its tasks.
 _running: set[asyncio.Task[None]] = set()
 _looking: set[asyncio.Task[None]] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is stored of an answer. `analysis`: None in plain chat (E6). `runs`: the tools that were called for it.
-
-    `stopped`: the person stopped it.
-    """
-
-    reply: str
-    analysis: Analysis | None
-    model: str = ""
-    stopped: bool = False
-    runs: Sequence[ToolRun] = ()
 
 
 class TurnRun:
@@ -212,9 +199,8 @@ class TurnRun:
         return await self._store(turn, answer, timings=timings)
 
     async def _store(self, turn: OpenTurn, answer: Answer, *, timings: Mapping[str, float]) -> Any:
-        analysis = answer.analysis
         if turn.client is not None and not turn.client.stored:
-            emotion = analysis.emotion.to_wire() if analysis and turn.strategy else None
+            emotion = answer.analysis.emotion.to_wire() if answer.analysis and turn.strategy else None
             return describe_unstored(turn, emotion=emotion, runs=answer.runs)
         reply_id = (turn.client.reply_id if turn.client else None) or uuid.uuid4()
         calls = list(self._calls)
@@ -224,14 +210,10 @@ class TurnRun:
                     result = await in_database(
                         close_turn,
                         turn,
+                        answer,
                         reply_id=reply_id,
-                        reply=answer.reply,
-                        analysis=analysis,
-                        model=answer.model,
                         timings=timings,
                         now=timezone.now(),
-                        runs=answer.runs,
-                        stopped=answer.stopped,
                         calls=calls,
                     )
                 del self._calls[: len(calls)]  # not what has come since, such as a late vector
