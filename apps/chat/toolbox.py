@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.db import transaction
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from apps.accounts import spaces
 from apps.accounts.models import User
@@ -33,7 +33,7 @@ from apps.memory.judge.verdicts import record_verdicts
 from apps.memory.keyed import Mode
 from apps.memory.kinds import ATOMIC, KINDS, LONG_TERM, MemoryKind
 from apps.memory.lifecycle import create_atomic_memory, mute_memories
-from apps.memory.models import SharedContext, Source, Status
+from apps.memory.models import Source, Status
 from apps.memory.validation import MAX_CONTENT_CHARACTERS, Proposal
 from apps.profile.services import get_user_profile
 from apps.summaries.services import SessionSummarySnapshot, get_recent_session_summaries
@@ -369,15 +369,9 @@ class ContextResult(Result):
     session_id: UUID | None
     title: str
     content: str
-    entries: list[ContextEntryResult]
+    entries: Annotated[list[ContextEntryResult], BeforeValidator(lambda entries: list(entries.all()))]
     created_at: datetime
     updated_at: datetime
-
-    @classmethod
-    def describe(cls, context: SharedContext) -> ContextResult:
-        """Return a context and its entries as tools show them."""
-        fields = {name: getattr(context, name) for name in cls.model_fields if name != "entries"}
-        return cls.model_validate({**fields, "entries": list(context.entries.all())})
 
 
 ContextId = Annotated[UUID, Field(description="The ID of the shared context.")]
@@ -408,7 +402,7 @@ def create_context(
         number=caller.number,
         now=caller.now,
     )
-    return ContextResult.describe(context)
+    return ContextResult.model_validate(context)
 
 
 @tool(
@@ -419,7 +413,7 @@ def create_context(
 )
 def fetch_context(caller: Caller, id: ContextId) -> ContextResult:
     """Return a context with its entries. Raises `NotFound`, also for another person's."""
-    return ContextResult.describe(contexts.get_context(caller.user, id))
+    return ContextResult.model_validate(contexts.get_context(caller.user, id))
 
 
 @tool(
@@ -447,7 +441,7 @@ def update_context(
         number=caller.number,
         now=caller.now,
     )
-    return ContextResult.describe(context)
+    return ContextResult.model_validate(context)
 
 
 # Profile and summaries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -79,23 +80,11 @@ class RefusalsShown:
             response = page.changeform_view(request, *args, **kwargs)
         return response
 
-    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        page: Any = super()
-        response: HttpResponse
-        try:
-            response = page.delete_view(request, *args, **kwargs)
-        except JiyiError as error:
-            response = self._tell_refusal(request, error)
-        return response
+    def delete_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        return self._tell_refusal(super().delete_view, *args, **kwargs)  # type: ignore[misc]  # the base's
 
-    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        page: Any = super()
-        response: HttpResponse
-        try:
-            response = page.changelist_view(request, *args, **kwargs)
-        except JiyiError as error:
-            response = self._tell_refusal(request, error)
-        return response
+    def changelist_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        return self._tell_refusal(super().changelist_view, *args, **kwargs)  # type: ignore[misc]
 
     def response_action(self, request: HttpRequest, queryset: Any) -> Any:
         """Do what was chosen with all the selected rows, or with none where it is refused for one."""
@@ -103,8 +92,12 @@ class RefusalsShown:
         with transaction.atomic():
             return page.response_action(request, queryset)
 
-    def _tell_refusal(self, request: HttpRequest, error: JiyiError) -> HttpResponse:
-        messages.error(request, translate_reason(error.message))
+    def _tell_refusal(self, view: Callable[..., Any], request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            response: HttpResponse = view(request, *args, **kwargs)
+            return response
+        except JiyiError as error:
+            messages.error(request, translate_reason(error.message))
         page: Any = self
         url = reverse(f"admin:{page.opts.app_label}_{page.opts.model_name}_changelist")
         if request.method == "POST":  # the list as it was; one that could not even be shown is not asked for again
