@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -27,98 +27,87 @@ from apps.panel.links import link_page
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 
-# Name, title and settings of each part of the page; every setting is in one.
-GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+
+class Words(NamedTuple):
+    """What a setting is called, the unit of its number, and what it means that it has no value."""
+
+    label: Any
+    unit: Any = ""
+    empty: Any = ""
+
+
+# Name and title of each part of the page, with its settings in their order; every setting is in one.
+GROUPS: tuple[tuple[str, Any, Mapping[str, Words]], ...] = (
     (
         "recall",
         gettext_lazy("Recall"),
-        (
-            "retrieval_limit", "rag_top_n", "rounds_top_n", "session_summary_limit", "semantic_candidates",
-            "semantic_min_similarity",
-            "score_weights", "recency_half_life_days", "candidate_limit", "max_keywords", "similarity_threshold",
-            "enable_agentic_search",
-        ),
+        {
+            "retrieval_limit": Words(gettext_lazy("Long-term memories per reply")),
+            "rag_top_n": Words(gettext_lazy("Atomic memories per reply")),
+            "rounds_top_n": Words(gettext_lazy("Past messages per reply")),
+            "session_summary_limit": Words(gettext_lazy("Earlier conversations per reply")),
+            "semantic_candidates": Words(gettext_lazy("Search by meaning too")),
+            "semantic_min_similarity": Words(gettext_lazy("Minimum similarity"), empty=gettext_lazy("automatic")),
+            "score_weights": Words(gettext_lazy("Score weights")),
+            "recency_half_life_days": Words(gettext_lazy("Half-life of recency"), gettext_lazy("days")),
+            "candidate_limit": Words(gettext_lazy("Candidates scored")),
+            "max_keywords": Words(gettext_lazy("Keywords per message")),
+            "similarity_threshold": Words(gettext_lazy("Minimum search similarity")),
+            "enable_agentic_search": Words(gettext_lazy("Let the model search")),
+        },
     ),
     (
         "learning",
         gettext_lazy("Learning"),
-        (
-            "paused", "auto_accept_confidence", "confirm_ends", "remember_assistant", "remembered_feedback",
-            "enable_user_profile", "auto_context", "atomic_content_max_length", "emotion_confidence",
-        ),
+        {
+            "paused": Words(gettext_lazy("Pause remembering")),
+            "auto_accept_confidence": Words(gettext_lazy("Auto-accept threshold")),
+            "confirm_ends": Words(gettext_lazy("Confirm before a memory ends")),
+            "remember_assistant": Words(gettext_lazy("Remember the assistant's words")),
+            "remembered_feedback": Words(gettext_lazy("Mention what was remembered")),
+            "enable_user_profile": Words(gettext_lazy("Use the profile")),
+            "auto_context": Words(gettext_lazy("Create shared contexts")),
+            "atomic_content_max_length": Words(gettext_lazy("Longest atomic memory"), gettext_lazy("characters")),
+            "emotion_confidence": Words(gettext_lazy("Emotion threshold")),
+        },
     ),
-    ("sensitive", gettext_lazy("Sensitive facts"), ("sensitive",)),
-    ("prompt", gettext_lazy("Conversation"), ("context_limit", "token_budget", "summary_threshold", "timezone")),
+    (
+        "sensitive",
+        gettext_lazy("Sensitive facts"),
+        {
+            "sensitive": Words(gettext_lazy("What may be remembered")),
+        },
+    ),
+    (
+        "prompt",
+        gettext_lazy("Conversation"),
+        {
+            "context_limit": Words(gettext_lazy("Messages in the prompt"), gettext_lazy("messages")),
+            "token_budget": Words(gettext_lazy("Token budget"), gettext_lazy("tokens")),
+            "summary_threshold": Words(gettext_lazy("Summarise after"), gettext_lazy("messages")),
+            "timezone": Words(gettext_lazy("Time zone")),
+        },
+    ),
     (
         "keeping",
         gettext_lazy("Keeping and forgetting"),
-        (
-            "working_ttl_minutes", "working_max_bytes", "working_archive", "embedding_retention_days",
-            "eviction_threshold", "confidence_floor", "tidy_after_hours", "tidying_tokens", "mask_secrets",
-            "mask_secrets_in_exports",
-        ),
+        {
+            "working_ttl_minutes": Words(gettext_lazy("Working memory lifetime"), gettext_lazy("minutes")),
+            "working_max_bytes": Words(gettext_lazy("Size of working memory"), gettext_lazy("bytes")),
+            "working_archive": Words(gettext_lazy("Keep important context")),
+            "embedding_retention_days": Words(gettext_lazy("Keep message embeddings for"), gettext_lazy("days")),
+            "eviction_threshold": Words(gettext_lazy("Long-term memory limit"), empty=gettext_lazy("no limit")),
+            "confidence_floor": Words(gettext_lazy("Clean-up threshold"), empty=gettext_lazy("off")),
+            "tidy_after_hours": Words(
+                gettext_lazy("Tidy up after"), gettext_lazy("idle hours"), empty=gettext_lazy("only by hand")
+            ),
+            "tidying_tokens": Words(gettext_lazy("Tokens per tidying run"), gettext_lazy("tokens")),
+            "mask_secrets": Words(gettext_lazy("Mask secrets for models")),
+            "mask_secrets_in_exports": Words(gettext_lazy("Mask secrets in exports")),
+        },
     ),
-)  # fmt: skip
-
-LABELS = {
-    "rag_top_n": gettext_lazy("Atomic memories per reply"),
-    "rounds_top_n": gettext_lazy("Past messages per reply"),
-    "enable_agentic_search": gettext_lazy("Let the model search"),
-    "enable_user_profile": gettext_lazy("Use the profile"),
-    "atomic_content_max_length": gettext_lazy("Longest atomic memory"),
-    "session_summary_limit": gettext_lazy("Earlier conversations per reply"),
-    "retrieval_limit": gettext_lazy("Long-term memories per reply"),
-    "semantic_candidates": gettext_lazy("Search by meaning too"),
-    "semantic_min_similarity": gettext_lazy("Minimum similarity"),
-    "candidate_limit": gettext_lazy("Candidates scored"),
-    "max_keywords": gettext_lazy("Keywords per message"),
-    "score_weights": gettext_lazy("Score weights"),
-    "recency_half_life_days": gettext_lazy("Half-life of recency"),
-    "context_limit": gettext_lazy("Messages in the prompt"),
-    "token_budget": gettext_lazy("Token budget"),
-    "summary_threshold": gettext_lazy("Summarise after"),
-    "auto_accept_confidence": gettext_lazy("Auto-accept threshold"),
-    "emotion_confidence": gettext_lazy("Emotion threshold"),
-    "similarity_threshold": gettext_lazy("Minimum search similarity"),
-    "working_ttl_minutes": gettext_lazy("Working memory lifetime"),
-    "working_max_bytes": gettext_lazy("Size of working memory"),
-    "working_archive": gettext_lazy("Keep important context"),
-    "embedding_retention_days": gettext_lazy("Keep message embeddings for"),
-    "eviction_threshold": gettext_lazy("Long-term memory limit"),
-    "confidence_floor": gettext_lazy("Clean-up threshold"),
-    "paused": gettext_lazy("Pause remembering"),
-    "remember_assistant": gettext_lazy("Remember the assistant's words"),
-    "confirm_ends": gettext_lazy("Confirm before a memory ends"),
-    "remembered_feedback": gettext_lazy("Mention what was remembered"),
-    "auto_context": gettext_lazy("Create shared contexts"),
-    "tidy_after_hours": gettext_lazy("Tidy up after"),
-    "tidying_tokens": gettext_lazy("Tokens per tidying run"),
-    "sensitive": gettext_lazy("What may be remembered"),
-    "mask_secrets": gettext_lazy("Mask secrets for models"),
-    "mask_secrets_in_exports": gettext_lazy("Mask secrets in exports"),
-    "timezone": gettext_lazy("Time zone"),
-}
-
-UNITS = {
-    "atomic_content_max_length": gettext_lazy("characters"),
-    "recency_half_life_days": gettext_lazy("days"),
-    "token_budget": gettext_lazy("tokens"),
-    "context_limit": gettext_lazy("messages"),
-    "summary_threshold": gettext_lazy("messages"),
-    "working_ttl_minutes": gettext_lazy("minutes"),
-    "working_max_bytes": gettext_lazy("bytes"),
-    "embedding_retention_days": gettext_lazy("days"),
-    "tidy_after_hours": gettext_lazy("idle hours"),
-    "tidying_tokens": gettext_lazy("tokens"),
-}
-
-# What it means that one of these has no value.
-EMPTY = {
-    "semantic_min_similarity": gettext_lazy("automatic"),
-    "eviction_threshold": gettext_lazy("no limit"),
-    "confidence_floor": gettext_lazy("off"),
-    "tidy_after_hours": gettext_lazy("only by hand"),
-}
+)
+WORDS = {name: words for _group, _title, settings in GROUPS for name, words in settings.items()}
 
 WEIGHT_LABELS = {
     "keyword": gettext_lazy("Match weight"),
@@ -238,15 +227,15 @@ def _make_control(name: str, field: FieldInfo, schema: dict[str, Any]) -> Contro
     )  # fmt: skip
     return Control(
         name=name,
-        label=str(LABELS[name]),
+        label=str(WORDS[name].label),
         help=gettext(field.description or ""),
         kind=kind,
         minimum=limits.get("minimum"),
         maximum=limits.get("maximum"),
         whole="integer" in types,
         optional="null" in types,
-        unit=str(UNITS.get(name, "")),
-        empty=str(EMPTY.get(name, "")),
+        unit=str(WORDS[name].unit),
+        empty=str(WORDS[name].empty),
     )
 
 

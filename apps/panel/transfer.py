@@ -63,20 +63,13 @@ def download_memories(parts: Sequence[QuerySet[Any]]) -> FileResponse:
 
 SHOWN_CHARACTERS = 300
 
+# What becomes of a row, in words, and the colour of that.
 ACTIONS = {
-    RowAction.CREATE: gettext_lazy("new"),
-    RowAction.UPDATE: gettext_lazy("changed"),
-    RowAction.SKIP: gettext_lazy("unchanged"),
-    RowAction.REFUSE: gettext_lazy("left out"),
-    RowAction.ERROR: gettext_lazy("problem"),
-}
-
-TONES = {
-    RowAction.CREATE: "teal",
-    RowAction.UPDATE: "blue",
-    RowAction.SKIP: "grey",
-    RowAction.REFUSE: "red",
-    RowAction.ERROR: "red",
+    RowAction.CREATE: (gettext_lazy("new"), "teal"),
+    RowAction.UPDATE: (gettext_lazy("changed"), "blue"),
+    RowAction.SKIP: (gettext_lazy("unchanged"), "grey"),
+    RowAction.REFUSE: (gettext_lazy("left out"), "red"),
+    RowAction.ERROR: (gettext_lazy("problem"), "red"),
 }
 
 NOTES = {
@@ -107,8 +100,8 @@ def show_row(row: PlannedRow, kind: MemoryKind) -> dict[str, Any]:
     return {
         "number": row.number,
         "action": row.action.value,
-        "action_name": ACTIONS[row.action],
-        "tone": TONES[row.action],
+        "action_name": ACTIONS[row.action][0],
+        "tone": ACTIONS[row.action][1],
         "title": str(values.get("key") or "") if kind is LONG_TERM else "",
         "text": f"{text[:SHOWN_CHARACTERS]}…" if len(text) > SHOWN_CHARACTERS else text,
         "changes": [
@@ -199,8 +192,8 @@ class UploadPage(TransferPage):
         chips = [
             {
                 "name": action.value,
-                "label": ACTIONS[action],
-                "tone": TONES[action],
+                "label": ACTIONS[action][0],
+                "tone": ACTIONS[action][1],
                 "count": count,
                 "on": action == shown,
             }

@@ -34,7 +34,7 @@ from apps.memory import kinds
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory
 from apps.panel.owned import PartAdmin, column
 from apps.panel.pages import ReadingPage
-from apps.panel.settings import LABELS as SETTING_LABELS
+from apps.panel.settings import WORDS as SETTING_WORDS
 from apps.panel.templatetags.panel import emotion_chip
 from apps.panel.words import list_kept, show_value, split_score
 
@@ -164,7 +164,8 @@ def describe_turn(turn: Turn) -> dict[str, Any]:
         ],
         "in_mind": _list_in_mind(prompt),
         "settings": [
-            (str(SETTING_LABELS.get(name, name)), show_value(value)) for name, value in prompt.settings.items()
+            (str(SETTING_WORDS[name].label if name in SETTING_WORDS else name), show_value(value))
+            for name, value in prompt.settings.items()
         ],
         **_compare_working(turn, prompt),
         "why_strategy": _explain_strategy(turn, neighbours, prompt),
