@@ -31,6 +31,7 @@ from apps.core.text.clean import estimate_tokens
 from apps.core.text.commands import CommandKind
 from apps.core.text.secrets import mask_secrets
 from apps.core.text.segment import holds_chinese
+from apps.core.words import word
 from apps.memory import kinds as memory_kinds
 from apps.memory.commands import (
     CommandResult,
@@ -313,16 +314,8 @@ _DONE = {
     Outcome.NOT_FOUND: gettext_lazy("Not forgotten, as no single memory plainly says it: %(text)s"),
     Outcome.PAUSED: gettext_lazy("Not stored, as remembering is paused: %(text)s"),
 }
-_SECTIONS = {
-    "reply_style": gettext_lazy("Reply style"),
-    "language_habits": gettext_lazy("Language habits"),
-    "background": gettext_lazy("Background"),
-}
-_CATEGORIES = {
-    "fact": gettext_lazy("Facts"),
-    "preference": gettext_lazy("Preferences"),
-    "pattern": gettext_lazy("Habits"),
-}
+# In the order in which the reply lists them.
+_CATEGORIES = ("fact", "preference", "pattern")
 
 
 def compose_memory_list_reply(given: TurnInput, *, results: Sequence[CommandResult]) -> str:
@@ -354,17 +347,17 @@ def _list_done(result: CommandResult) -> Iterator[str]:
 def _list_profile(user: User) -> Iterator[str]:
     profile = get_user_profile(user=user)
     if profile is not None and not profile.is_empty:
-        lines = [f"{_SECTIONS.get(name, name)}: {text}" for name, text in profile.texts.items()]
+        lines = [f"{word('section', name)}: {text}" for name, text in profile.texts.items()]
         yield _write_group(_("Profile"), lines)
 
 
 def _list_long_term(user: User) -> Iterator[str]:
     active = memory_kinds.LONG_TERM.active(user)
     shown = list(active[:LISTED])
-    for category, title in _CATEGORIES.items():
+    for category in _CATEGORIES:
         lines = [_mark(say_memory(memory), memory) for memory in shown if memory.category == category]
         if lines:
-            yield _write_group(str(title), lines)
+            yield _write_group(word("categories", category), lines)
     if len(shown) == LISTED:
         yield from _count_more(active.count() - LISTED, page="admin:memory_longtermmemory_changelist")
 

@@ -102,18 +102,18 @@ def gate_sql(*, exact: bool) -> str:
     )"""
 
 
-def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: bool) -> str:
+def nearest_sql(*, embeddings: str, memories: str, exact: bool) -> str:
     """The SELECT of (id, similarity) of the active rows of `memories` whose vectors in `embeddings` are nearest.
 
     It stands behind `QUERY` and ``corpus``, reads what `recallable_parameters` and `nearest_parameters` give, and gives
-    at most ``limit`` rows. `where` narrows the memories, called ``memory``. None of these comes from outside.
+    at most ``limit`` rows. None of these comes from outside.
     """
     of_person = f"vector.user_id = %(user)s AND vector.model_id = %(model)s AND {gate_sql(exact=exact)}"
     # OFFSET 0 insists on looking up each memory by its ID: with statistics that do not know of this person's rows yet,
     # the planner would join each of them with each.
     active = f"""LATERAL (
         SELECT FROM {memories} AS memory
-        WHERE memory.id = vector.memory_id AND memory.status = 'active' AND {where}
+        WHERE memory.id = vector.memory_id AND memory.status = 'active'
               AND {recallable_sql("memory")}
         OFFSET 0
     ) AS found"""
