@@ -189,7 +189,7 @@ def read_memories(
         then = states[key] if key in states and now else now
         line = {"text": DELETED} if then is None else _line(then, kind, zone=zone)
         memory = RecalledMemory(id=str(key), kind=kind, text="", line=line, score=0.0, components={})
-        texts = [None if state is None else _read_out(state, kind) for state in (then, now)]
+        texts = [None if state is None else memory_kinds.get_kind(kind).say(state) for state in (then, now)]
         status = row.status if row else ""
         found[str(key)] = Found(memory, make_piece(kind, str(key), then=texts[0], now=texts[1], status=status))
     return found
@@ -311,10 +311,6 @@ def _line(memory: Mapping[str, Any], kind: str, *, zone: ZoneInfo) -> dict[str, 
         return {"category": memory["category"], "key": memory["key"], "value": value, **until}
     said_at = datetime.fromisoformat(memory["event_start"] or memory["timestamp"])
     return {"text": memory["content"], "day": str(said_at.astimezone(zone).date()), **until}
-
-
-def _read_out(memory: Mapping[str, Any], kind: str) -> str:
-    return ": ".join(filter(None, memory_kinds.get_kind(kind).describe(memory)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from apps.accounts import spaces
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import Handling, Scope, Sensitive
-from apps.chat.context.read import say_memory
 from apps.chat.search_tools import read_conversation, search_conversations, search_memories
 from apps.chat.tools import EVERYWHERE, FREE_TEXT, Caller, Door, Result, Results, Tags, Tool, read_time, tool
 from apps.core.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -78,7 +77,7 @@ class MemoryResult(Result):
 def describe_memory(kind: MemoryKind, memory: Any) -> MemoryResult:
     """Return a memory as tools and resources show it."""
     values = {name: getattr(memory, name, None) for name in MemoryResult.model_fields}
-    values |= {"kind": kind.name.value, "text": say_memory(memory), "created_at": getattr(memory, kind.made_at)}
+    values |= {"kind": kind.name.value, "text": kind.say(vars(memory)), "created_at": getattr(memory, kind.made_at)}
     return MemoryResult.model_validate({**values, "tags": values["tags"] or []})
 
 

@@ -156,7 +156,7 @@ def _delete(kind: MemoryKind, user: User, ids: Sequence[UUID] | None, *, now: da
 def _forget_proposals(kind: MemoryKind, user: User, texts: Mapping[UUID, Mapping[str, Any]], *, now: datetime) -> None:
     """Take deleted memories out of what is proposed about them, and delete what only repeats one of them."""
     gone = set(map(str, texts))
-    said = {normalize_value(": ".join(filter(None, kind.describe(values)))) for values in texts.values()}
+    said = {normalize_value(kind.say(values)) for values in texts.values()}
     repeating = []
     for row in AtomicMemory.objects.filter(user=user, proposal__isnull=False):
         proposal = row.proposal or {}

@@ -225,6 +225,10 @@ class MemoryKind(ABC):
     def describe(self, state: Mapping[str, Any]) -> tuple[str, str]:
         """Return the title and the text of a state of a memory, for people to read; the title may be empty."""
 
+    def say(self, state: Mapping[str, Any]) -> str:
+        """Return what the fields of a memory say, on one line: its text, behind its title where it has one."""
+        return ": ".join(filter(None, self.describe(state)))
+
     @abstractmethod
     def phrase(self, memory: Any) -> str:
         """Return the text that is embedded."""

@@ -104,8 +104,7 @@ def _read_texts(owner: User, ids: set[UUID]) -> dict[UUID, tuple[str, Any]]:
     found = {}
     for kind in KINDS:
         for row in kind.model.objects.filter(user=owner, id__in=ids):
-            title, text = kind.describe(kind.snapshot(row))
-            found[row.id] = f"{title}: {text}" if title else text, getattr(row, kind.said_at)
+            found[row.id] = kind.say(vars(row)), getattr(row, kind.said_at)
     return found
 
 
@@ -154,9 +153,7 @@ def _tell(
 
 
 def _describe(change: Change) -> str:
-    state = change.before or change.after or {}
-    title, text = get_kind(change.kind).describe(state)
-    return f"{title}: {text}" if title else text
+    return get_kind(change.kind).say(change.before or change.after or {})
 
 
 class TidyingPage(PanelPage):

@@ -431,11 +431,6 @@ def list_refused(asked: Reading) -> dict[str, list[str]]:
     return {"temporary": [command.text for command in asked.commands if command.text]}
 
 
-def say_memory(memory: LongTermMemory | AtomicMemory) -> str:
-    """Return what a memory says: its key and value, or its sentences."""
-    return memory.content if isinstance(memory, AtomicMemory) else f"{memory.key}: {readable_text(memory.value)}"
-
-
 def read_forms(working: WorkingMemorySnapshot | WorkingMemoryState | None) -> list[Form]:
     """Return the forms of a working memory, in order of submission."""
     forms = working.variables.forms if working else {}

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.read import TurnInput, say_memory
+from apps.chat.context.read import TurnInput
 from apps.chat.context.types import ATOMIC, LONG_TERM, RecalledMemory
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
@@ -295,7 +295,7 @@ def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[di
 def _read_candidates(user: User, ids: set[uuid.UUID]) -> dict[uuid.UUID, dict[str, str]]:
     """The active memories of these IDs, of both kinds."""
     return {
-        row.id: {"id": str(row.id), "kind": str(kind.name), "text": say_memory(row)}
+        row.id: {"id": str(row.id), "kind": str(kind.name), "text": kind.say(vars(row))}
         for kind in (memory_kinds.LONG_TERM, memory_kinds.ATOMIC)
         for row in kind.by_ids(user, ids).values()
         if row.status == "active"
@@ -355,7 +355,9 @@ def _list_long_term(user: User) -> Iterator[str]:
     active = memory_kinds.LONG_TERM.active(user)
     shown = list(active[:LISTED])
     for category in _CATEGORIES:
-        lines = [_mark(say_memory(memory), memory) for memory in shown if memory.category == category]
+        lines = [
+            _mark(memory_kinds.LONG_TERM.say(vars(memory)), memory) for memory in shown if memory.category == category
+        ]
         if lines:
             yield _write_group(word("categories", category), lines)
     if len(shown) == LISTED:

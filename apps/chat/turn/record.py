@@ -16,7 +16,6 @@ from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
 from apps.chat.context.build import assemble
-from apps.chat.context.read import say_memory
 from apps.chat.context.types import ATOMIC, LONG_TERM, MESSAGE
 from apps.chat.models import Turn
 from apps.chat.prompts import NO_ANALYSIS, Analysis
@@ -163,7 +162,8 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
         ids[item.get("kind", LONG_TERM)].add(uuid.UUID(item["id"]))
     memories = memory_kinds.LONG_TERM.by_ids(user, ids[LONG_TERM]) if ids[LONG_TERM] else {}
     atomic = memory_kinds.ATOMIC.by_ids(user, ids[ATOMIC]) if ids[ATOMIC] else {}
-    texts = {str(row.id): say_memory(row) for row in [*memories.values(), *atomic.values()]}
+    texts = {str(key): memory_kinds.LONG_TERM.say(vars(row)) for key, row in memories.items()}
+    texts |= {str(key): row.content for key, row in atomic.items()}
     asked = cut_client_blocks(turn.user_message.content) if turn.user_message else ""
     rounds = read_rounds(user, ids[MESSAGE])
     texts |= {key: cut_round(past.said, past.reply, message=asked)[0] for key, past in rounds.items()}

@@ -418,7 +418,7 @@ class MemoryAdmin(OwnedAdmin):
 
     def _suggest(self, memory: Any, others: QuerySet[Any]) -> list[Row]:
         """What retrieval finds near to the memory itself; that counts as no use (L4)."""
-        text = self.kind.tell(memory)[:QUERY_CHARACTERS]
+        text = self.kind.memory.say(vars(memory))[:QUERY_CHARACTERS]
         embedding = embed_query(text)
         there = memory.user.within(memory.space_id)
         scored = self.kind.suggest(text, user=there, limit=FOUND, query_embedding=embedding)

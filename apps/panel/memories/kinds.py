@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import User
-from apps.core.text.clean import json_text
 from apps.memory import kinds
 from apps.memory.entries import create_memory
 from apps.memory.keyed import Action
@@ -27,7 +26,6 @@ class MemoryKind:
 
     ``text``: the field with what is remembered. ``choices``: the fields with few values that lists are narrowed and
     counted by. ``sorts``: what a list can be sorted by, and the field for it. ``tagged``: whether there are tags.
-    ``tell``: a memory in one line, as it is searched for.
     """
 
     memory: kinds.MemoryKind
@@ -35,7 +33,6 @@ class MemoryKind:
     choices: tuple[str, ...]
     sorts: Mapping[str, str]
     tagged: bool
-    tell: Callable[[Any], str]
     suggest: Callable[..., Sequence[Any]]
     create: Callable[..., tuple[Any, Any]]
     supersede: Callable[..., Any]
@@ -78,7 +75,6 @@ LONG_TERM = MemoryKind(
         "key": "normalized_key",
     },
     tagged=False,
-    tell=lambda memory: f"{memory.key} {json_text(memory.value)}",
     suggest=lambda text, **how: retrieve_relevant_memories(message=text, **how),
     create=create_memory,
     supersede=_supersede_long_term,
@@ -90,7 +86,6 @@ ATOMIC = MemoryKind(
     choices=("status", "source"),
     sorts={"created": "create_time", "updated": "updated_at", "said": "timestamp", "happened": "event_start"},
     tagged=True,
-    tell=lambda memory: str(memory.content),
     suggest=lambda text, **how: retrieve_atomic_memories(query=text, **how),
     create=create_atomic_memory,
     supersede=_supersede_atomic,

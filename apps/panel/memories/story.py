@@ -228,7 +228,7 @@ def load_origin(memory: Any, kind: MemoryKind) -> Origin | None:
     session_id, position = place
     near = mine.filter(session=session_id, position__range=(position - LINES_AROUND, position + LINES_AROUND))
     rows = near.order_by("position").annotate(shown=Left("content", SOURCE_CHARACTERS + 1)).defer("content")
-    needles = list_keywords(kind.tell(memory)[:SOURCE_CHARACTERS])
+    needles = list_keywords(kind.memory.say(vars(memory))[:SOURCE_CHARACTERS])
     turns = Turn.objects.filter(Q(user_message=memory.message_id) | Q(assistant_message=memory.message_id))
     return Origin(
         session_id=session_id,
