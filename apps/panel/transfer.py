@@ -63,7 +63,7 @@ def download_memories(parts: Sequence[QuerySet[Any]]) -> FileResponse:
 
 SHOWN_CHARACTERS = 300
 
-# What becomes of a row, in words, and the colour of that.
+# The outcome of a row in words, and its colour.
 ACTIONS = {
     RowAction.CREATE: (gettext_lazy("new"), "teal"),
     RowAction.UPDATE: (gettext_lazy("changed"), "blue"),
