@@ -107,7 +107,7 @@ def find_unseen(user: User) -> Tidying | None:
 
 
 def mark_seen(user: User, run_id: UUID, *, now: datetime) -> Tidying:
-    """Note that a person has seen a letter, and so need not be told of those before it. Raises `NotFound`."""
+    """Note that a person has seen a letter: neither it nor those before it is new any more. Raises `NotFound`."""
     run = get_tidying(user, run_id)
     done = list_tidyings(user).filter(created_at__lte=run.created_at, state=Tidying.State.DONE)
     done.filter(seen_at=None).update(seen_at=now)

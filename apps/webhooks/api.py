@@ -38,7 +38,7 @@ from apps.webhooks.services import (
     update_webhook,
 )
 
-# All that a person has: a hook is told of every space, unless it has one.
+# All that a person has: a hook without a space gets the events of every space.
 operation = partial(describe, tag="Webhooks", unbound=True)
 WEBHOOK_ID = "b3a7c1d2-4e5f-4a6b-8c9d-0e1f2a3b4c5d"
 OFF = Problem(Conflict, "Webhooks are off on this installation")
@@ -136,7 +136,7 @@ class WebhookChangeRequest(WebhookRequest):
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
-    """An event for a webhook, and what became of it."""
+    """An event for a webhook, and how its delivery went."""
 
     example: ClassVar[Any] = {
         "id": "f0e1d2c3-b4a5-4968-8776-5a4b3c2d1e0f",
