@@ -65,7 +65,7 @@ class Database:
         if "search_path" in str(given.get("options", "")):
             raise BackupError(
                 "This installation is one schema of its database: back it up and restore it with the database's own "
-                "programs (docs/scale.md)."
+                "programs (docs/deployment.md)."
             )
         known = _list_keywords()
         return cls({name: str(value) for name, value in given.items() if name in known and name != "options"})

@@ -14,7 +14,7 @@ from apps.core.postgresql.base import DatabaseWrapper
 @pytest.mark.django_db
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
 def test_without_citus_the_command_says_so(options: list[str]) -> None:
-    with pytest.raises(CommandError, match=r"does not have Citus.*docs/scale\.md"):
+    with pytest.raises(CommandError, match=r"does not have Citus.*docs/deployment\.md"):
         call_command("distribute", *options)
 
 

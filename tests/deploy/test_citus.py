@@ -1,7 +1,7 @@
 """Citus, beyond one machine: an installation in a schema of its own, which moves between nodes while people talk.
 
 `CITUS_URL` is a database as its superuser reaches it, with Citus, pgvector and two nodes besides the coordinator
-(docs/scale.md). Every run leaves it as it was.
+(docs/deployment.md). Every run leaves it as it was.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CITUS_URL = os.environ.get("CITUS_URL", "")
 pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(not CITUS_URL, reason="CITUS_URL names no Citus: docs/scale.md says how to get one"),
+    pytest.mark.skipif(not CITUS_URL, reason="CITUS_URL names no Citus: docs/deployment.md says how to get one"),
 ]
 
 SAID, KNOWN = "My sister Rosalind keeps bees in Whitby.", "The user's sister Rosalind keeps bees in Whitby."

@@ -220,7 +220,7 @@ FROM match_conversations(%(vector)s::vector, %(count)s, %(filter)s::jsonb)
 """
 
 # Of what is near, those messages that people can open: not summaries, nor what was edited away, nor what is temporary.
-# A statement of its own: Citus joins no function that reads tables (docs/scale.md).
+# A statement of its own: Citus joins no function that reads tables (docs/deployment.md).
 READ_MESSAGES = f"""
 SELECT entry.id, message.id, message.role, message.create_time
 FROM conversation_embeddings AS entry JOIN conversation AS message ON message.id = entry.message_id

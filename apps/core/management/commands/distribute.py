@@ -49,11 +49,11 @@ class Command(BaseCommand):
         """Return the name of the schema, once everything that distributing it needs is there."""
         ((schema, has_citus),) = fetch_rows(FIND_SCHEMA, {})
         if not has_citus:
-            raise CommandError("This database does not have Citus. Everything works without it (docs/scale.md).")
+            raise CommandError("This database does not have Citus. Everything works without it (docs/deployment.md).")
         if schema in (None, "public"):
             raise CommandError(
                 "An installation on Citus needs a schema of its own: CREATE SCHEMA, and name it first in the "
-                "search_path of DATABASE_URL (docs/scale.md)."
+                "search_path of DATABASE_URL (docs/deployment.md)."
             )
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
