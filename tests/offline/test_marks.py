@@ -35,7 +35,7 @@ def test_the_words_know_the_sentences_that_they_were_made_for(language: str) -> 
 
 
 def test_of_sentences_that_they_were_not_made_for_they_know_most() -> None:
-    """The figures that docs/offline.md states; these sentences are not for adding words after."""
+    """The figures that docs/models.md states; these sentences are not for adding words after."""
     rows = [(category, find_marks(text)) for category, text in read("sensitive_unseen")]
     assert sum(category in marks for category, marks in rows if category != "-") >= 24
     assert sum(bool(marks) for category, marks in rows if category == "-") <= 4

@@ -25,7 +25,7 @@ from apps.memory.recall.features import K1, NEAR_TURNS, AtomicRecall, AtomicRows
 from apps.memory.types import AtomicCandidate
 from apps.memory.vectors.queries import QueryEmbedding
 
-# Active memories of one person up to which all their vectors are compared (docs/retrieval.md has the measurement).
+# Active memories of one person up to which all their vectors are compared (docs/models.md has the measurement).
 EXACT_SCAN_LIMIT = 5_000
 
 # Entries of the index that one step of the scan looks at: with it 99.5 % of what an exact scan would give.
