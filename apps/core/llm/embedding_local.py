@@ -47,7 +47,7 @@ class LocalEmbedder:
         """Return the vector without the mean of questions (after Mu and Viswanath, All-but-the-Top, 2018).
 
         This small model puts questions near each other, whatever they ask, so a question finds other remarks that sound
-        like one. Measured: docs/retrieval.md.
+        like one (docs/retrieval.md).
         """
         focused = vector - _embed_questions()
         return np.asarray(focused / np.linalg.norm(focused), np.float32)
