@@ -35,7 +35,6 @@ EXAMPLES = [Example(*found) for page in PAGES for found in RUNNABLE.findall((PRO
 def test_there_are_examples() -> None:
     assert [example.environment for example in EXAMPLES] == [
         "bash",
-        "openai",
         "node",
         "node",
         "langchain-openai",
