@@ -1,4 +1,4 @@
-"""Only the app that owns a table writes it (docs/decisions.md, "What apps share")."""
+"""Only the app that owns a table writes it (docs/decisions.md, "Code")."""
 
 from __future__ import annotations
 
