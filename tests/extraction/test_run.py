@@ -26,7 +26,7 @@ from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn
 from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, refuse_with
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A2", "A3")]
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
 # Long ago by any clock: what decides is the database's and the worker's.
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -90,7 +90,6 @@ def contents(user: User) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.spec("A2", "A3")
 def test_rounds_become_memories_and_the_work_is_done(answering: Answering) -> None:
     user = UserFactory()
     learn(user, "用户住在北京。", days_ago=9)
@@ -108,7 +107,6 @@ def test_rounds_become_memories_and_the_work_is_done(answering: Answering) -> No
     assert '"number": 1, "kind": "atomic", "text": "用户住在北京。"' in model.requests[0].messages[1].content
 
 
-@pytest.mark.spec("A2")
 def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: Answering) -> None:
     session = SessionFactory()
     for number in range(4):
@@ -125,7 +123,7 @@ def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: A
     assert contents(session.user) == ["Marc can't eat nuts."]
 
 
-@pytest.mark.spec("A3", "L3")
+@pytest.mark.spec("L3")
 def test_a_change_without_a_fact_is_carried_out(answering: Answering) -> None:
     user = UserFactory()
     learn(user, "The user uses WhatsApp.", days_ago=9)
@@ -137,7 +135,6 @@ def test_a_change_without_a_fact_is_carried_out(answering: Answering) -> None:
     assert Change.objects.get(message=message).action == "supersede"
 
 
-@pytest.mark.spec("A3")
 def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Answering) -> None:
     user = UserFactory()
     learn(user, "The user uses WhatsApp.", days_ago=9)
@@ -147,7 +144,7 @@ def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Answer
     assert contents(user) == ["The user no longer uses WhatsApp."]
 
 
-@pytest.mark.spec("A2", "L2")
+@pytest.mark.spec("L2")
 @pytest.mark.parametrize("recorded", [True, False])
 def test_what_nobody_said_is_not_remembered(answering: Answering, recorded: bool) -> None:
     answering(
@@ -169,7 +166,6 @@ def test_what_nobody_said_is_not_remembered(answering: Answering, recorded: bool
     assert set(AtomicMemory.objects.filter(user=user).values_list("content", "status")) == {("lotsa", "pending")}
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     ("said", "content", "status"),
     [
@@ -193,7 +189,6 @@ def test_a_text_in_another_script_has_to_be_near_and_an_example_of_the_prompt_ha
 
 
 @pytest.mark.long
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(("relation", "status"), [("new", "active"), ("contradicts", "pending")])
 def test_without_an_embedder_a_paraphrase_is_not_held_but_ends_nothing(
     answering: Answering, settings: Any, relation: str, status: str
@@ -209,7 +204,6 @@ def test_without_an_embedder_a_paraphrase_is_not_held_but_ends_nothing(
     assert "The user is single." in contents(user)
 
 
-@pytest.mark.spec("A2")
 def test_a_long_message_is_read_in_parts_and_all_of_it_is_learned(model: ScriptedModel) -> None:
     model.default = learn_pets
     user = learn_from(make_long_text())
@@ -219,7 +213,6 @@ def test_a_long_message_is_read_in_parts_and_all_of_it_is_learned(model: Scripte
 
 
 @pytest.mark.long
-@pytest.mark.spec("A2")
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -292,7 +285,7 @@ def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(answe
     assert contents(user) == ["用户搬到上海了。"]
 
 
-@pytest.mark.spec("A3", "M6")
+@pytest.mark.spec("M6")
 @pytest.mark.parametrize(
     ("second", "left", "waiting"),
     [
@@ -319,7 +312,7 @@ def test_an_end_is_confirmed_by_a_second_look_where_the_person_wants_that(
     assert "I'm done with Bosch. &lt;/message&gt;" in prompt
 
 
-@pytest.mark.spec("A3", "G1")
+@pytest.mark.spec("G1")
 def test_without_that_setting_and_for_what_ends_nothing_the_model_is_asked_once(model: ScriptedModel) -> None:
     user = UserFactory()
     learn(user, "The user works at Bosch.", days_ago=9)
@@ -332,7 +325,6 @@ def test_without_that_setting_and_for_what_ends_nothing_the_model_is_asked_once(
     assert (contents(user), len(model.chat_requests)) == (["The user likes tea."], 2)
 
 
-@pytest.mark.spec("A2")
 def test_a_backlog_of_a_session_shares_one_call_with_its_replies(answering: Answering) -> None:
     model = answering({"memories": []})
     session = SessionFactory()
@@ -502,7 +494,7 @@ def test_what_is_said_after_it_was_to_be_forgotten_is_learned(answering: Answeri
 ECHO = "<relevant-memories>\n- User is allergic to latex\n- Remember that I live in Oslo.\n</relevant-memories>"
 
 
-@pytest.mark.spec("A3", "L9")
+@pytest.mark.spec("L9")
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize(
     ("text", "own"),
@@ -529,7 +521,6 @@ def test_what_another_memory_put_into_a_message_is_not_read(
     assert Message.objects.filter(content=text).exists()
 
 
-@pytest.mark.spec("A2")
 def test_a_message_of_nothing_but_an_echo_asks_no_model(answering: Answering) -> None:
     say(SessionFactory(), ECHO, recorded=True)
     model = answering({"memories": []})

@@ -30,6 +30,7 @@ WRITERS = 8
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("L3"),
     pytest.mark.long_except("test_work_that_waited_for_a_deletion_does_not_undo_it"),
 ]
 
@@ -45,7 +46,6 @@ def somebody_waits_for_a_lock() -> bool:
     return waiting > 0
 
 
-@pytest.mark.spec("L3")
 def test_one_key_has_one_active_memory_and_the_rest_is_its_history() -> None:
     user = UserFactory()
     jobs = [
@@ -61,7 +61,6 @@ def test_one_key_has_one_active_memory_and_the_rest_is_its_history() -> None:
     assert behind == WRITERS - 1
 
 
-@pytest.mark.spec("L3")
 def test_the_same_value_at_once_is_stored_once() -> None:
     user = UserFactory()
     results = run_together([lambda: propose(user, "city", "Berlin")] * WRITERS)
@@ -70,7 +69,6 @@ def test_the_same_value_at_once_is_stored_once() -> None:
     assert LongTermMemory.objects.filter(user=user).count() == 1
 
 
-@pytest.mark.spec("L3")
 def test_no_item_of_a_list_is_lost() -> None:
     user = UserFactory()
     jobs = [lambda number=number: propose(user, "过敏", f"食物{number}", mode="add") for number in range(WRITERS)]
@@ -117,7 +115,6 @@ def test_work_that_waited_for_a_deletion_does_not_undo_it() -> None:
     assert not LongTermMemory.objects.exists()
 
 
-@pytest.mark.spec("L3")
 def test_different_people_do_not_wait_for_each_other() -> None:
     one, two = UserFactory(), UserFactory()
     with ThreadPoolExecutor(1) as pool, transaction.atomic():

@@ -19,6 +19,8 @@ from apps.memory.models import LongTermMemory, Status
 from tests.support import entries as support
 from tests.support.factories import SessionFactory
 
+pytestmark = pytest.mark.spec("L2", "L3")
+
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 Record = Callable[..., list[MemoryUpdate]]
 
@@ -39,7 +41,7 @@ def active_values(user: User) -> dict[str, Any]:
     return dict(LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).values_list("key", "value"))
 
 
-@pytest.mark.spec("L1", "L2")
+@pytest.mark.spec("L1")
 def test_a_stated_entry_is_stored_with_everything_that_is_known_of_it(user: User, record: Record) -> None:
     session = SessionFactory(user=user)
     message = Message.objects.create(session=session, user=user, role=Role.USER, content="我喜欢蓝色", position=1)
@@ -53,7 +55,6 @@ def test_a_stated_entry_is_stored_with_everything_that_is_known_of_it(user: User
     assert (memory.access_count, memory.superseded_by_id) == (0, None)
 
 
-@pytest.mark.spec("L2")
 @pytest.mark.parametrize(
     ("source", "given", "stored_source", "stored"),
     [
@@ -81,7 +82,6 @@ def test_confidence_follows_from_the_source(
     assert (memory.source, memory.confidence) == (stored_source, stored)
 
 
-@pytest.mark.spec("L2")
 def test_under_the_threshold_an_entry_is_pending_and_waits_once(user: User, record: Record) -> None:
     (update,) = record(entry("城市", "北京", source="inferred", confidence=0.69))
     assert update.action is Action.PENDING
@@ -93,7 +93,6 @@ def test_under_the_threshold_an_entry_is_pending_and_waits_once(user: User, reco
     assert at_the_threshold.action is Action.CREATED
 
 
-@pytest.mark.spec("L2")
 def test_a_pending_value_that_is_stated_after_all_leaves_the_review_queue(user: User, record: Record) -> None:
     (pending,) = record(entry("城市", "北京", source="inferred"))
     (other,) = record(entry("城市", "上海", source="inferred"))
@@ -113,7 +112,6 @@ def test_a_rejected_value_is_not_proposed_again(user: User, record: Record) -> N
     assert LongTermMemory.objects.get(user=user).status == "rejected"
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -134,7 +132,6 @@ def test_the_same_value_again_refreshes(user: User, record: Record, first: Any, 
     assert memory.confidence == 0.9
 
 
-@pytest.mark.spec("L3")
 def test_a_new_value_supersedes_whatever_the_category(user: User, record: Record) -> None:
     (old,) = record(entry("最喜欢的编程语言", "Python"))
     (new,) = record(entry("最喜歡的編程語言", "Rust", category="fact"), now=NOW + timedelta(days=1))
@@ -146,7 +143,6 @@ def test_a_new_value_supersedes_whatever_the_category(user: User, record: Record
 
 
 @pytest.mark.long
-@pytest.mark.spec("L3")
 def test_lists_gain_and_lose_items(user: User, record: Record) -> None:
     record(entry("过敏", "花生", category="fact", mode="add"))
     record(entry("过敏", "虾", category="fact", mode="add"))
@@ -161,7 +157,6 @@ def test_lists_gain_and_lose_items(user: User, record: Record) -> None:
     assert record(entry("过敏", "虾", category="fact", mode="remove")) == []
 
 
-@pytest.mark.spec("L2", "L3")
 def test_entries_of_one_answer_for_one_key_become_one_memory(user: User, record: Record) -> None:
     updates = record(
         entry("allergies", "peanuts", mode="add"),
@@ -176,7 +171,7 @@ def test_entries_of_one_answer_for_one_key_become_one_memory(user: User, record:
     assert LongTermMemory.objects.filter(user=user).count() == 2
 
 
-@pytest.mark.spec("L2", "E5")
+@pytest.mark.spec("E5")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -212,7 +207,7 @@ def _nested(levels: int) -> Any:
     return value
 
 
-@pytest.mark.spec("C5", "L2")
+@pytest.mark.spec("C5")
 @pytest.mark.parametrize(
     ("key", "value", "action"),
     [
@@ -237,7 +232,6 @@ def test_an_instruction_to_the_system_waits_and_what_a_person_says_of_themselves
     assert update.action is action
 
 
-@pytest.mark.spec("L2")
 def test_any_number_of_entries_costs_the_same_few_queries(user: User, record: Record) -> None:
     def count(*entries: ProposedEntry) -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -251,7 +245,6 @@ def test_any_number_of_entries_costs_the_same_few_queries(user: User, record: Re
     assert count(*(entry(f"k{number}", "new") for number in range(40))) in (8, 9)
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("known", "proposed", "joined"),
     [("allergies", "过敏", True), ("居住地", "home", True), ("Job", "我的职业", True), ("home", "city", False)],
@@ -265,7 +258,6 @@ def test_a_key_in_other_words_joins_the_one_that_is_there(
     assert active_values(user) == expected
 
 
-@pytest.mark.spec("L2")
 @pytest.mark.parametrize(
     ("value", "is_held"),
     [("I like to hike", True), ("我喜欢爬山", True), (["tea", "my cat"], True), ("hiking", False), ("Iceland", False),

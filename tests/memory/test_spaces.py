@@ -32,7 +32,7 @@ from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, know, learn, operate, say
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("P2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("P2", "P3", "P4")]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,6 @@ def test_what_used_to_be_is_told_where_it_was(at: Places) -> None:
     assert [one.text for one in recall_former(user=at.novel, **asked)] == ["home: York"]
 
 
-@pytest.mark.spec("P3")
 def test_what_is_learned_goes_where_it_was_said(at: Places) -> None:
     message = say(at.novel, "The hero is called Ada.")
     record(at.novel, entry("hero", "Ada", confidence=0.9), message=message)
@@ -133,7 +132,6 @@ def test_what_is_learned_goes_where_it_was_said(at: Places) -> None:
     assert not list_changes(at.garden).exists()
 
 
-@pytest.mark.spec("P3")
 def test_a_verdict_ends_what_is_of_its_space_and_proposes_the_rest(at: Places) -> None:
     keep(at.outside, "The user lives in Leeds.")
     learn(at.novel, "The heroine lives in Rome.")
@@ -150,7 +148,6 @@ def test_a_verdict_ends_what_is_of_its_space_and_proposes_the_rest(at: Places) -
     assert [row.content for row in ATOMIC.active(at.outside)] == ["The user lives in York."]
 
 
-@pytest.mark.spec("P3")
 def test_nothing_outside_is_rewritten_from_a_space(at: Places) -> None:
     keep(at.outside, "The user has a dog.")
     note(at.outside, "pets", ["dog"])
@@ -168,7 +165,6 @@ def test_nothing_outside_is_rewritten_from_a_space(at: Places) -> None:
     assert [row.content for row in ATOMIC.held(at.novel)] == ["The user has a dog called Rex."]
 
 
-@pytest.mark.spec("P4")
 def test_memories_move_with_their_history_and_back(at: Places) -> None:
     old, new = note(at.outside, "home", "Leeds"), note(at.outside, "home", "York")
     kept = keep(at.outside, "The allotment has a shed.")
@@ -184,7 +180,6 @@ def test_memories_move_with_their_history_and_back(at: Places) -> None:
     assert not Change.objects.filter(space__isnull=False).exists()
 
 
-@pytest.mark.spec("P4")
 def test_what_the_other_space_has_already_stays_where_it_is(at: Places) -> None:
     mine, there = note(at.novel, "home", "York"), note(at.garden, "home", "Bath")
     found = move_memories(user=at.user, ids=[mine.id], space_id=at.garden.sight.space, now=NOW)
@@ -194,7 +189,6 @@ def test_what_the_other_space_has_already_stays_where_it_is(at: Places) -> None:
         move_memories(user=at.user, ids=[mine.id], space_id=uuid4(), now=NOW)
 
 
-@pytest.mark.spec("P4")
 def test_a_conversation_moves_with_what_was_learned_in_it(at: Places) -> None:
     message = learn(at.outside, "The heroine has a brother.")
     keep(at.outside, "The user likes tea.")
@@ -207,7 +201,6 @@ def test_a_conversation_moves_with_what_was_learned_in_it(at: Places) -> None:
     assert recall_rounds(user=at.garden, message="heroine brother", limit=2, query_embedding=None) == []
 
 
-@pytest.mark.spec("P4")
 @pytest.mark.parametrize("erase", [False, True])
 def test_a_space_is_deleted_with_or_without_what_is_in_it(at: Places, erase: bool) -> None:
     learn(at.novel, "The heroine has a brother.")
@@ -234,7 +227,6 @@ def test_a_space_is_deleted_with_or_without_what_is_in_it(at: Places, erase: boo
         delete_space(user=at.user, space_id=at.novel.sight.space or uuid4(), erase=True, now=NOW)
 
 
-@pytest.mark.spec("P4")
 def test_a_move_out_of_a_space_that_is_gone_is_not_undone(at: Places) -> None:
     memory = keep(at.novel, "The heroine has a brother.")
     moved = move_memories(user=at.user, ids=[memory.id], space_id=None, now=NOW)

@@ -21,6 +21,7 @@ from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("S1", "S3", "S4"),
     pytest.mark.long_except("test_a_turn_leaves_the_work_and_the_worker_does_it"),
 ]
 
@@ -47,7 +48,6 @@ def list_work(kind: str) -> list[Work]:
     return list(Work.objects.filter(kind=kind))
 
 
-@pytest.mark.spec("S1", "S3", "S4")
 def test_a_turn_leaves_the_work_and_the_worker_does_it(
     session: Session, say: Say, model: ScriptedModel, worker: ThreadPoolExecutor
 ):
@@ -62,7 +62,6 @@ def test_a_turn_leaves_the_work_and_the_worker_does_it(
     assert len(model.chat_requests) == 2
 
 
-@pytest.mark.spec("S4")
 def test_turns_go_on_while_the_model_writes(
     session: Session, say: Say, model: ScriptedModel, worker: ThreadPoolExecutor
 ):
@@ -82,7 +81,7 @@ def test_turns_go_on_while_the_model_writes(
     assert list(session.messages.order_by("position").values_list("position", flat=True)) == list(range(1, 28))
 
 
-@pytest.mark.spec("W4", "S4")
+@pytest.mark.spec("W4")
 def test_a_session_deleted_while_the_model_writes_stays_deleted(
     session: Session, say: Say, model: ScriptedModel, worker: ThreadPoolExecutor
 ):
@@ -99,7 +98,6 @@ def test_a_session_deleted_while_the_model_writes_stays_deleted(
         get_session(session.user, session.id)
 
 
-@pytest.mark.spec("S3")
 def test_a_bad_answer_is_tried_again_and_nothing_is_lost(
     session: Session, say: Say, model: ScriptedModel, worker: ThreadPoolExecutor
 ):

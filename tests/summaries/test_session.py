@@ -31,7 +31,7 @@ from tests.summaries.conftest import Say, summarize
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("S1", "S2")]
 
 
 def write(session: Session, *, title: str = "我的标题", snippet: str = "我写的。") -> SessionSummary:
@@ -50,7 +50,6 @@ def numbered(session: Session, model: ScriptedModel) -> ScriptedModel:
     return model
 
 
-@pytest.mark.spec("S1")
 @pytest.mark.parametrize(
     ("said", "title", "part"),
     [
@@ -70,7 +69,6 @@ def test_it_is_written_after_the_first_reply_in_the_language_spoken(
 
 
 @pytest.mark.long
-@pytest.mark.spec("S1")
 def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, say: Say, numbered: ScriptedModel):
     titles, ids = [], set()
     for turn in range(12):
@@ -86,7 +84,6 @@ def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, s
     assert ["问题0" in second, "问题1" in second, "问题5" in second] == [False, True, True]
 
 
-@pytest.mark.spec("S1")
 def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: Say, numbered: ScriptedModel):
     other = SessionFactory.create(user=session.user)
     say(session, ["一"])
@@ -104,7 +101,6 @@ def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: 
     assert len(numbered.chat_requests) == 1
 
 
-@pytest.mark.spec("S1")
 @pytest.mark.parametrize("change", ["edit", "delete", "refresh"])
 def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, numbered: ScriptedModel, change: str):
     say(session, ["一"])
@@ -125,7 +121,7 @@ def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, n
     assert SessionSummary.objects.values().get() == before
 
 
-@pytest.mark.spec("S1", "L6")
+@pytest.mark.spec("L6")
 def test_one_that_was_deleted_is_not_written_again_from_what_was_said_before(
     session: Session, say: Say, numbered: ScriptedModel
 ):
@@ -170,7 +166,6 @@ def test_a_models_long_words_are_cut(session: Session, say: Say, numbered: Scrip
     assert summary.snippet == "很长的句子。" * 50
 
 
-@pytest.mark.spec("S2")
 def test_the_most_recently_active_other_sessions_come_first(session: Session, django_assert_num_queries: Any):
     now = timezone.now()
     sessions = [SessionFactory.create(user=session.user, last_active_at=now - timedelta(days=day)) for day in range(4)]
@@ -189,7 +184,7 @@ def test_the_most_recently_active_other_sessions_come_first(session: Session, dj
     assert len(get_recent_session_summaries(user=session.user, limit=50)) == 5
 
 
-@pytest.mark.spec("C7", "S2")
+@pytest.mark.spec("C7")
 def test_a_temporary_session_has_none_and_is_in_nobodys_list(say: Say, db: None):
     session = SessionFactory.create(temporary=True)
     say(session, ["一"])
@@ -201,7 +196,6 @@ def test_a_temporary_session_has_none_and_is_in_nobodys_list(say: Say, db: None)
     assert get_recent_session_summaries(user=session.user, limit=5) == []
 
 
-@pytest.mark.spec("S1")
 def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
     session: Session, say: Say, numbered: ScriptedModel
 ):
@@ -224,7 +218,7 @@ def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
     assert (get_title(), SessionSummary.objects.get().title) == ("房子", "别的")
 
 
-@pytest.mark.spec("S1", "S3")
+@pytest.mark.spec("S3")
 @pytest.mark.parametrize(
     "echo", ["<memories>\nLives in Oslo\n</memories>", "<user-context>Lives in Oslo</user-context>"]
 )

@@ -28,6 +28,8 @@ from apps.memory.models import Change, ContextEntry, SharedContext
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.workers import run_together
 
+pytestmark = pytest.mark.spec("X1", "X3")
+
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 WRITERS = 8
@@ -57,7 +59,6 @@ def read(context: SharedContext | None) -> tuple[str, str, list[str]]:
     return stored.title, stored.content, [entry.text for entry in stored.entries.all()]
 
 
-@pytest.mark.spec("X1")
 def test_a_context_has_an_id_of_its_own(user: User, session: Session) -> None:
     first = create_context(user=user, title=" 合同纠纷 ", content=" 甲方未付款 ", session_id=session.id, now=NOW)
     second = create_context(user=user, title="合同纠纷", content="甲方未付款", now=NOW + MINUTE)
@@ -72,7 +73,6 @@ def test_a_context_has_an_id_of_its_own(user: User, session: Session) -> None:
     assert second.session_id is None
 
 
-@pytest.mark.spec("X1")
 @pytest.mark.parametrize(
     ("fields", "error", "field"),
     [
@@ -94,7 +94,6 @@ def test_what_cannot_be_kept_is_refused(
     assert not SharedContext.objects.exists()
 
 
-@pytest.mark.spec("X3")
 def test_additions_are_appended_with_author_and_time(user: User) -> None:
     context = create_context(user=user, title="t", content="c", now=NOW)
     append_entry(user=user, context_id=context.id, text=" 已付定金 ", author="律师", now=NOW + MINUTE)
@@ -106,7 +105,6 @@ def test_additions_are_appended_with_author_and_time(user: User) -> None:
     assert (after.content, after.created_at, after.updated_at) == ("c", NOW, NOW + 2 * MINUTE)
 
 
-@pytest.mark.spec("X3")
 def test_a_context_holds_64_kib_of_utf8_in_all(user: User) -> None:
     context = create_context(user=user, title="t", content="字" * 10_000, now=NOW)  # 30,000 bytes
     append_entry(user=user, context_id=context.id, text="字" * 11_845, now=NOW)  # 65,535 in all
@@ -119,7 +117,6 @@ def test_a_context_holds_64_kib_of_utf8_in_all(user: User) -> None:
     create_context(user=user, title="t", content="字" * 21_845, now=NOW)
 
 
-@pytest.mark.spec("X3")
 @pytest.mark.parametrize("fields", [{"text": " "}, {"text": "\x00"}, {"author": "x" * 101}, {"author": "\ud800"}])
 def test_a_bad_addition_changes_nothing(user: User, fields: dict[str, str]) -> None:
     context = create_context(user=user, title="t", content="c", now=NOW)
@@ -129,7 +126,6 @@ def test_a_bad_addition_changes_nothing(user: User, fields: dict[str, str]) -> N
     assert (get_context(user, context.id).updated_at, ContextEntry.objects.count()) == (NOW, 0)
 
 
-@pytest.mark.spec("X1")
 def test_a_context_outlives_its_session(user: User, session: Session) -> None:
     context = record(session, "合同纠纷", "甲方未付款")
     delete_session(user=user, session_id=session.id)
@@ -137,7 +133,6 @@ def test_a_context_outlives_its_session(user: User, session: Session) -> None:
     assert (stored, stored.session_id, stored.message_id) == (context, None, None)
 
 
-@pytest.mark.spec("X1")
 def test_a_message_is_recorded_once(session: Session) -> None:
     message = say(session)
     first = record(session, "合同纠纷", "甲方未付款", message_id=message)
@@ -152,7 +147,6 @@ def test_a_message_is_recorded_once(session: Session) -> None:
     assert ContextEntry.objects.get().message_id == added
 
 
-@pytest.mark.spec("X1")
 def test_the_same_case_of_a_session_is_added_to_and_another_is_made(session: Session) -> None:
     case = record(session, "合同纠纷", "甲方未付款")
     assert record(session, "张三的合同纠纷", "乙方已起诉") == case
@@ -164,7 +158,6 @@ def test_the_same_case_of_a_session_is_added_to_and_another_is_made(session: Ses
     assert len({case, other, elsewhere}) == 3
 
 
-@pytest.mark.spec("X1")
 @pytest.mark.parametrize(
     ("title", "content"),
     [
@@ -180,7 +173,6 @@ def test_what_cannot_be_recorded_is_left_out(session: Session, title: str, conte
     assert not SharedContext.objects.exists()
 
 
-@pytest.mark.spec("X3")
 def test_what_would_be_too_much_for_a_recorded_case_is_left_out(session: Session) -> None:
     case = record(session, "合同纠纷", "x" * 65_000)
     assert record(session, "合同纠纷", "y" * 537) is None
@@ -189,7 +181,7 @@ def test_what_would_be_too_much_for_a_recorded_case_is_left_out(session: Session
     assert [context.title for context in list_contexts(session.user).exclude(id=case.id)] == ["t" * 200]  # type: ignore[union-attr]
 
 
-@pytest.mark.spec("C4", "X1")
+@pytest.mark.spec("C4")
 def test_a_turn_reads_the_contexts_of_its_session_with_one_query(
     session: Session, django_assert_num_queries: Any
 ) -> None:
@@ -213,7 +205,6 @@ def test_a_turn_reads_the_contexts_of_its_session_with_one_query(
     assert snapshots[0].entries[0].created_at == NOW + 9 * MINUTE
 
 
-@pytest.mark.spec("X3")
 @pytest.mark.django_db(transaction=True)
 def test_no_addition_is_lost_when_several_write() -> None:
     user = UserFactory()
@@ -228,7 +219,6 @@ def test_no_addition_is_lost_when_several_write() -> None:
     assert {entry.text for entry in entries} == {f"e{number}" for number in range(WRITERS)}
 
 
-@pytest.mark.spec("X3")
 @pytest.mark.django_db(transaction=True)
 def test_writers_at_once_do_not_pass_the_limit_together() -> None:
     user = UserFactory()
@@ -245,7 +235,6 @@ def test_writers_at_once_do_not_pass_the_limit_together() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("X1")
 @pytest.mark.django_db(transaction=True)
 def test_one_case_recorded_at_once_is_one_context() -> None:
     session = SessionFactory()

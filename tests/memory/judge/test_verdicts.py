@@ -38,7 +38,7 @@ from tests.support.workers import run_together
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.spec("A3"),
+    pytest.mark.spec("A3", "L3"),
     pytest.mark.long_except(
         "test_what_the_judge_calls_new_ends_nothing_however_alike_it_is",
         "test_equal_texts_are_one_memory_with_the_tags_of_both_whatever_the_judge_says",
@@ -214,7 +214,6 @@ def test_a_refinement_of_several_joins_them(user: User) -> None:
     assert show_active(user) == {merged}
 
 
-@pytest.mark.spec("L3")
 def test_the_same_in_other_words_is_one_memory_of_either_kind(user: User) -> None:
     learn(user, "The user lives in Leeds.", days_ago=3, tags=["home"])
     store(user, "likes", ["tea", "chess"])
@@ -249,7 +248,6 @@ def test_what_was_edited_since_it_was_shown_is_left_alone(user: User) -> None:
 # Long-term memories.
 
 
-@pytest.mark.spec("L3")
 def test_an_item_of_a_list_ends_and_the_rest_stays(user: User) -> None:
     store(user, "hobbies", ["chess", "fencing", "sailing"])
     message = learn(user, "The user gave up fencing.", "contradicts", "hobbies: fencing")
@@ -258,14 +256,12 @@ def test_an_item_of_a_list_ends_and_the_rest_stays(user: User) -> None:
     assert show_entries(user) == {"hobbies": ["chess", "fencing", "sailing"]}
 
 
-@pytest.mark.spec("L3")
 def test_what_is_left_takes_the_place_of_a_long_term_value(user: User) -> None:
     store(user, "diet", "no meat and no milk")
     learn(user, "The user drinks milk again.", "contradicts", "diet: no meat and no milk", left="no meat")
     assert show_entries(user) == {"diet": "no meat"}
 
 
-@pytest.mark.spec("L3")
 def test_a_value_that_was_learned_later_is_not_ended_by_what_was_said_before(user: User) -> None:
     with changed_by(origin=Change.Origin.TURN, actor=None):
         message = say(user, "I live in York", days_ago=1)
@@ -278,7 +274,6 @@ def test_a_value_that_was_learned_later_is_not_ended_by_what_was_said_before(use
 # Operations without a statement.
 
 
-@pytest.mark.spec("L3")
 def test_an_end_without_a_statement_makes_no_memory(user: User) -> None:
     learn(user, "The user has a trip to Oslo booked.", days_ago=3)
     store(user, "plans", "trip to Oslo")
@@ -292,7 +287,6 @@ def test_an_end_without_a_statement_makes_no_memory(user: User) -> None:
     assert show_entries(user) == {"plans": "trip to Oslo"}
 
 
-@pytest.mark.spec("L3")
 def test_a_replacement_takes_the_place_of_every_target(user: User) -> None:
     learn(user, "The user's dentist is Dr Lund.", days_ago=3)
     store(user, "dentist", "Dr Lund")
@@ -310,7 +304,6 @@ def test_a_replacement_takes_the_place_of_every_target(user: User) -> None:
     assert show_entries(user) == {"dentist": "Dr Lind"}
 
 
-@pytest.mark.spec("L3")
 def test_an_addition_joins_what_is_there(user: User) -> None:
     learn(user, "用户喜欢爬山。", days_ago=3)
     store(user, "爱好", ["爬山"])

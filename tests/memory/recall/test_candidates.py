@@ -20,6 +20,7 @@ from tests.memory.recall.conftest import NOW, Remember, break_full_text
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("K3", "K4"),
     pytest.mark.long_except(
         "test_finds",
         "test_a_failed_statement_leaves_the_transaction_usable",
@@ -62,7 +63,6 @@ FINDABLE = [
 ]
 
 
-@pytest.mark.spec("K3")
 @BOTH_ARMS
 @pytest.mark.parametrize(("keyword", "key", "value"), FINDABLE)
 def test_finds(user: User, remember: Remember, keyword: str, key: str, value: Any, prepare: Any) -> None:
@@ -74,7 +74,6 @@ def test_finds(user: User, remember: Remember, keyword: str, key: str, value: An
     assert (found.statistics is None) is (prepare is break_full_text)
 
 
-@pytest.mark.spec("K3")
 def test_the_fallback_fills_its_places_by_preference_then_number_of_keywords(user: User, remember: Remember) -> None:
     remember("颜色一", "红", last_accessed=NOW)
     remember("颜色二", "深 蓝色", last_accessed=NOW - timedelta(days=9))
@@ -104,7 +103,6 @@ def test_one_round_trip(user: User, remember: Remember) -> None:
     assert len(captured) == 0
 
 
-@pytest.mark.spec("K4")
 def test_statistics_count_the_users_active_memories(user: User, remember: Remember) -> None:
     other = User.objects.create(username="other")
     remember("喜欢的颜色", "蓝色")
@@ -118,7 +116,6 @@ def test_statistics_count_the_users_active_memories(user: User, remember: Rememb
     assert found.statistics.document_frequencies == {"喜欢": 2, "颜色": 1, "pyth": 1, "没有": 0}
 
 
-@pytest.mark.spec("K4")
 def test_statistics_include_what_only_the_substring_arm_finds(user: User, remember: Remember) -> None:
     remember("language", "Python")
     remember("other", "Cython")
@@ -128,7 +125,6 @@ def test_statistics_include_what_only_the_substring_arm_finds(user: User, rememb
     assert keys(found) == {"language", "other"}
 
 
-@pytest.mark.spec("K3")
 def test_the_substring_arm_is_asked_only_while_places_are_free(user: User, remember: Remember) -> None:
     remember("first", "thonburi")
     remember("second", "thonet")
@@ -137,7 +133,6 @@ def test_the_substring_arm_is_asked_only_while_places_are_free(user: User, remem
     assert keys(recall(user, "thon", candidate_limit=3)) == {"first", "second", "third"}
 
 
-@pytest.mark.spec("K3")
 def test_places_go_to_rare_keywords_first(user: User, remember: Remember) -> None:
     for number in range(5):
         remember(f"工作 {number}", "会议")
@@ -147,7 +142,6 @@ def test_places_go_to_rare_keywords_first(user: User, remember: Remember) -> Non
     assert keys(recall(user, "工作", "咖啡", candidate_limit=2)) == {"工作的咖啡", "咖啡"}
 
 
-@pytest.mark.spec("K3")
 def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
     user: User, remember: Remember, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,11 @@ from apps.memory.vectors.queries import embed_query
 from tests.memory.vectors.conftest import Say
 from tests.support.factories import SessionFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.long_except("test_the_index_holds_nobody_elses_rows")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("A4", "V4"),
+    pytest.mark.long_except("test_the_index_holds_nobody_elses_rows"),
+]
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -49,7 +53,6 @@ def people(monkeypatch: pytest.MonkeyPatch) -> tuple[User, User]:
     return many, few
 
 
-@pytest.mark.spec("A4")
 def test_who_has_many_is_put_into_the_index_and_stays_there(people: tuple[User, User]) -> None:
     many, few = people
     assert (count_indexed(many), count_indexed(few)) == (0, 0)
@@ -60,7 +63,6 @@ def test_who_has_many_is_put_into_the_index_and_stays_there(people: tuple[User, 
     assert count_indexed(many) == 13
 
 
-@pytest.mark.spec("A4")
 def test_until_all_are_there_all_are_compared(people: tuple[User, User], monkeypatch: pytest.MonkeyPatch) -> None:
     many, _few = people
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 5)
@@ -81,7 +83,6 @@ def test_until_all_are_there_all_are_compared(people: tuple[User, User], monkeyp
     assert (count, "hnsw.iterative_scan" in statement) == (12, True)
 
 
-@pytest.mark.spec("V4")
 @pytest.mark.parametrize("table", ["atomic_embedding", "long_term_embedding", "conversation_embeddings"])
 def test_the_index_holds_nobody_elses_rows(table: str) -> None:
     with connection.cursor() as cursor:
@@ -93,7 +94,6 @@ def test_the_index_holds_nobody_elses_rows(table: str) -> None:
     assert definition.endswith("WHERE in_index")
 
 
-@pytest.mark.spec("V4")
 @pytest.mark.parametrize("joins", ["any", "nested loops"])
 def test_messages_too_and_out_again_when_few_are_left(
     say: Say, embed: Callable[..., int], session: Session, monkeypatch: pytest.MonkeyPatch, joins: str

@@ -21,12 +21,11 @@ from tests.memory.vectors.conftest import REMOTE, Say
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("V1", "V2", "V3")]
 
 Embed = Callable[..., int]
 
 
-@pytest.mark.spec("V1")
 def test_messages_and_summaries_get_a_row_of_the_active_model(session: Session, say: Say, embed: Embed) -> None:
     messages = [say("我住在北京。"), say("北京很大！", "assistant"), say("要点 points", "summary")]
 
@@ -42,7 +41,6 @@ def test_messages_and_summaries_get_a_row_of_the_active_model(session: Session, 
     assert rows[0].embedding == pytest.approx(expected.tolist(), abs=1e-6)
 
 
-@pytest.mark.spec("V2")
 def test_the_configured_model_becomes_the_active_one_with_the_first_vector(say: Say, embed: Embed) -> None:
     assert not EmbeddingModel.objects.exists()
     embed(say("x"))
@@ -52,7 +50,6 @@ def test_the_configured_model_becomes_the_active_one_with_the_first_vector(say: 
     assert ConversationEmbedding.objects.get().model == model
 
 
-@pytest.mark.spec("V2")
 def test_later_the_active_model_goes_before_the_configured_one(
     say: Say, embed: Embed, settings: Settings, scripted_model: ScriptedModel
 ) -> None:
@@ -64,7 +61,6 @@ def test_later_the_active_model_goes_before_the_configured_one(
     assert scripted_model.requests == []
 
 
-@pytest.mark.spec("V3")
 def test_a_long_text_is_embedded_in_parts(say: Say, embed: Embed) -> None:
     text = "这是一句用来测试的话，说的是天气。" * 120
     message = say(text)
@@ -111,7 +107,6 @@ def test_what_others_said_is_not_looked_at(remote: ScriptedModel, say: Say, embe
     assert [request.body["input"] for request in remote.embedding_requests] == [["好的"], ["好的"]]
 
 
-@pytest.mark.spec("V3")
 def test_one_refused_text_is_a_failure_of_its_message_only(remote: ScriptedModel, say: Say) -> None:
     def answer(texts: list[str]) -> Behaviour:
         return refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
@@ -150,7 +145,6 @@ def test_deleting_a_session_takes_the_vectors_along(session: Session, say: Say, 
     assert not ConversationEmbedding.objects.exists()
 
 
-@pytest.mark.spec("V2")
 def test_vectors_of_a_model_that_was_retired_meanwhile_are_made_again(say: Say) -> None:
     message = say("x")
     prepared = prepare_embeddings([message])
@@ -162,7 +156,6 @@ def test_vectors_of_a_model_that_was_retired_meanwhile_are_made_again(say: Say) 
     assert not ConversationEmbedding.objects.exists()
 
 
-@pytest.mark.spec("V2")
 def test_while_a_model_is_built_messages_get_vectors_of_both(say: Say, embed: Embed, remote: ScriptedModel) -> None:
     EmbeddingModel.objects.create(name="local/use-m3-512", state="active")
     EmbeddingModel.objects.create(name=REMOTE, state="building")
@@ -175,7 +168,6 @@ def test_while_a_model_is_built_messages_get_vectors_of_both(say: Say, embed: Em
     assert not rows[REMOTE][32:].any()
 
 
-@pytest.mark.spec("V2")
 def test_a_model_being_built_that_is_away_keeps_nobody_from_the_active_one(
     say: Say, embed: Embed, remote: ScriptedModel
 ) -> None:

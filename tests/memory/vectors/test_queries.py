@@ -14,7 +14,7 @@ from tests.memory.vectors.conftest import REMOTE
 from tests.support.plugin import wait_for_queries
 from tests.support.scripted_model import Gate, Raw, ScriptedModel, embed_with, refuse_with
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
 
 # Seconds: this machine may be busy, and nobody is to fail for that.
 PATIENT = 30.0
@@ -45,7 +45,6 @@ def test_the_vector_is_of_the_active_model(model: EmbeddingModel) -> None:
     assert found.vector == pytest.approx(expected)
 
 
-@pytest.mark.spec("A4")
 def test_who_says_the_lines_of_a_dialogue_is_no_part_of_its_vector(model: EmbeddingModel) -> None:
     found = embed_query("Bart: I lost.\nAssistant: Why?\nBart: No idea.", deadline=PATIENT)
     (expected,) = get_embedder().embed(["I lost.\nWhy?\nNo idea."])
@@ -65,7 +64,6 @@ def test_nothing_asked(model: EmbeddingModel, text: str) -> None:
     assert embed_query(text, deadline=PATIENT) is None
 
 
-@pytest.mark.spec("A4")
 def test_past_the_deadline_there_is_none_and_a_late_answer_serves_the_next_time(
     remote: ScriptedModel, remote_model: EmbeddingModel
 ) -> None:
@@ -86,7 +84,6 @@ def test_past_the_deadline_there_is_none_and_a_late_answer_serves_the_next_time(
     assert len(remote.embedding_requests) == asked
 
 
-@pytest.mark.spec("A4")
 @pytest.mark.parametrize("status", [401, 400])
 def test_a_model_that_fails_or_refuses_the_text_makes_nothing_fail(
     remote: ScriptedModel, remote_model: EmbeddingModel, status: int

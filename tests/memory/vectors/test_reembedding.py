@@ -28,6 +28,7 @@ from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, m
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("V2"),
     pytest.mark.long_except(
         "test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go",
         "test_a_run_that_was_stopped_goes_on_where_it_was",
@@ -78,7 +79,6 @@ def filled(say: Say, embed: Embed, user: User, session: object) -> None:
     fill_missing()
 
 
-@pytest.mark.spec("V2")
 def test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go(filled: None, remote: ScriptedModel) -> None:
     assert count_rows(ConversationEmbedding) == {LOCAL: 7}
 
@@ -102,7 +102,6 @@ def test_a_message_without_a_vector_gets_none(filled: None, remote: ScriptedMode
     assert list(ConversationEmbedding.objects.values_list("message", flat=True)) == [kept.message_id]
 
 
-@pytest.mark.spec("V2")
 def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: ScriptedModel) -> None:
     begin(batch=2)
 
@@ -127,7 +126,6 @@ def test_wherever_it_was_stopped_it_can_be_run_again(filled: None, remote: Scrip
     assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 6}, {REMOTE: 2})
 
 
-@pytest.mark.spec("V2")
 def test_search_answers_throughout(filled: None, remote: ScriptedModel, user: User) -> None:
     with hold_reembedding():
         for _step in reembed(name=REMOTE, batch=1):
@@ -135,7 +133,6 @@ def test_search_answers_throughout(filled: None, remote: ScriptedModel, user: Us
             assert [match.content for match in found] == ["message 2 第2句"]
 
 
-@pytest.mark.spec("V2")
 def test_what_is_said_meanwhile_is_not_lost(
     filled: None, remote: ScriptedModel, say: Say, embed: Embed, user: User
 ) -> None:
@@ -168,7 +165,6 @@ def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote
     assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 5}, {REMOTE: 1})
 
 
-@pytest.mark.spec("V2")
 def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, remote: ScriptedModel) -> None:
     def answer(texts: list[str]) -> Behaviour:
         bad = [text for text in texts if "颜色" in text or "cat" in text]
@@ -188,7 +184,6 @@ def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, r
     assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({REMOTE: 2}, {REMOTE: 1})
 
 
-@pytest.mark.spec("V2")
 def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
     filled: None, remote: ScriptedModel, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from apps.memory.vectors.queries import search_conversations
 from tests.memory.vectors.conftest import Say
 from tests.support.factories import SessionFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("V4", "V5")]
 
 Matrix = npt.NDArray[np.float32]
 Embed = Callable[..., int]
@@ -133,7 +133,6 @@ def scan_exactly_up_to() -> Callable[[int], None]:
 
 
 @pytest.mark.long
-@pytest.mark.spec("V4", "V5")
 def test_a_filtered_search_returns_what_an_exact_scan_does(
     model: EmbeddingModel, scan_exactly_up_to: Callable[[int], None]
 ) -> None:
@@ -161,7 +160,6 @@ def test_a_filtered_search_returns_what_an_exact_scan_does(
             assert measure_recall(queries, found, expected) >= 0.99, limit
 
 
-@pytest.mark.spec("V5")
 def test_the_index_is_read_once_it_has_all_of_a_persons_vectors(
     model: EmbeddingModel, scan_exactly_up_to: Callable[[int], None]
 ) -> None:
@@ -188,7 +186,6 @@ def test_the_index_is_read_once_it_has_all_of_a_persons_vectors(
     assert search() == (nearest(everything, vectors[55], 10), 0)
 
 
-@pytest.mark.spec("V4")
 def test_the_function_returns_the_columns_of_the_specification(say: Say, embed: Embed, session: Session) -> None:
     message = say("我住在北京。", "assistant")
     embed(message)
@@ -206,7 +203,6 @@ def test_the_function_returns_the_columns_of_the_specification(say: Say, embed: 
     assert found[5] == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.spec("V4")
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
@@ -223,7 +219,6 @@ def test_a_filter_that_means_nothing_is_an_error(model: EmbeddingModel, conditio
         match(make_vectors(1, seed=0)[0], 5, **conditions)
 
 
-@pytest.mark.spec("V4")
 def test_vectors_of_another_model_are_compared_only_when_asked_for(model: EmbeddingModel) -> None:
     session = SessionFactory.create()
     building = EmbeddingModel.objects.create(name="new", state="building")
@@ -277,7 +272,6 @@ def search(client: APIClient, **body: object) -> Any:
     return client.post("/memory/conversations/search", body)
 
 
-@pytest.mark.spec("V5")
 def test_the_most_similar_come_first(say: Say, embed: Embed, session: Session, client: APIClient) -> None:
     messages = [say("我喜欢的颜色是蓝色。"), say("My favourite colour is blue.", "assistant"), say("股票今天跌了。")]
     embed(*messages)
@@ -294,7 +288,6 @@ def test_the_most_similar_come_first(say: Say, embed: Embed, session: Session, c
     assert 0.3 < results[1]["similarity"] < 1.0
 
 
-@pytest.mark.spec("V5")
 def test_five_results_above_the_threshold_by_default(say: Say, embed: Embed, user: User, client: APIClient) -> None:
     embed(*[say(f"我喜欢喝茶{'！' * number}") for number in range(7)], say("我喜欢喝咖啡和茶，也喜欢爬山。"))
 
@@ -307,7 +300,6 @@ def test_five_results_above_the_threshold_by_default(say: Say, embed: Embed, use
     assert [item["content"] for item in search(client, query="什么都没有").json()["results"]] == []
 
 
-@pytest.mark.spec("V5")
 def test_one_session_only(say: Say, embed: Embed, session: Session, client: APIClient) -> None:
     other = Session.objects.create(user=session.user)
     embed(say("我喜欢喝茶"), say("我喜欢喝茶。", to=other))

@@ -27,7 +27,7 @@ from apps.memory.working import (
 )
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M6", "W3", "W4")]
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
@@ -56,7 +56,6 @@ def state_of(session: Session, snapshot: WorkingMemorySnapshot) -> tuple[str | N
     return None if state is None else (state.current_topic, dict(state.variables.values))
 
 
-@pytest.mark.spec("M6")
 def test_each_revision_is_found_again_in_order_of_writing(session: Session) -> None:
     first = count(session, minutes=0)
     assert state_of(session, first) is None
@@ -71,7 +70,7 @@ def test_each_revision_is_found_again_in_order_of_writing(session: Session) -> N
     assert state_of(session, first) is None
 
 
-@pytest.mark.spec("M6", "H3")
+@pytest.mark.spec("H3")
 def test_a_form_is_in_the_revision_it_made(session: Session) -> None:
     form = record_form(user=session.user, session_id=session.id, title="行程", fields={"去": "北京", "a": 1}, now=NOW)
     state = find_working_state(session.user, session.id, started_at=form.created_at, revision=form.revision)
@@ -86,7 +85,6 @@ def test_a_turn_that_changes_nothing_leaves_no_row(session: Session) -> None:
     assert WorkingMemoryRevision.objects.count() == 1
 
 
-@pytest.mark.spec("W4", "M6")
 def test_expiry_leaves_what_turns_were_told_and_the_next_one_starts_with_nothing(session: Session) -> None:
     old = find_out(session, count(session, minutes=0), topic="旅行")
     assert expire_working_memory(now=NOW + timedelta(hours=1)) == 1
@@ -108,7 +106,6 @@ def test_deleting_working_memory_deletes_all_it_was_also_after_it_expired(sessio
         delete_working_memory(user=session.user, session_id=session.id)
 
 
-@pytest.mark.spec("W4")
 def test_deleting_the_session_deletes_them(session: Session) -> None:
     find_out(session, count(session, minutes=0), topic="旅行")
     delete_session(user=session.user, session_id=session.id)
@@ -178,7 +175,6 @@ def record(snapshot: WorkingMemorySnapshot, *, minutes: int, **variables: Any) -
     )
 
 
-@pytest.mark.spec("W3")
 def test_what_was_written_during_the_turn_is_kept(session: Session):
     snapshot = count(session, minutes=0)
     update_working_memory(
@@ -190,7 +186,7 @@ def test_what_was_written_during_the_turn_is_kept(session: Session):
     assert WorkingMemory.objects.get().context_variables == {"by hand": 1, "a": 2}
 
 
-@pytest.mark.spec("W4", "L6")
+@pytest.mark.spec("L6")
 def test_what_was_deleted_during_the_turn_does_not_come_back_with_the_next_message(session: Session):
     first = count(session, minutes=0)
     record(first, minutes=1, deleted="secret")
@@ -205,7 +201,6 @@ def test_what_was_deleted_during_the_turn_does_not_come_back_with_the_next_messa
     assert row.turn_count == before.revision + 1
 
 
-@pytest.mark.spec("W4")
 def test_what_idled_out_during_the_turn_does_not_come_back_with_the_next_message(session: Session):
     before = count(session, minutes=0)
     count(session, minutes=31)
