@@ -32,7 +32,6 @@ pytestmark = [
         "test_a_sentence_is_kept_word_for_word_with_its_message",
         "test_remembering_is_undone_and_then_not_done_again_by_a_retry",
         "test_an_instruction_is_held_for_review",
-        "test_forgetting_ends_every_kind_as_one_and_undo_brings_all_back",
         "test_only_what_is_plainly_meant_ends",
         "test_nobody_elses_memories_are_touched",
     ),
@@ -166,7 +165,6 @@ def remember_around(user: User) -> None:
         create_atomic_memory(user=user, content=f"I saw film number {number} with Kim.", now=NOW)
 
 
-@pytest.mark.long
 def test_forgetting_ends_every_kind_as_one_and_undo_brings_all_back(user: User, session: Session) -> None:
     remember_around(user)
     create_atomic_memory(user=user, content="I like coffee.", now=NOW)

@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("L5"),
     pytest.mark.long_except(
-        "test_nothing_goes_unless_a_setting_says_so",
         "test_the_least_certain_go_first_then_those_unused_for_longest",
         "test_the_record_of_an_eviction_is_what_the_services_keep_and_brings_a_muted_memory_back_muted",
     ),
@@ -44,7 +43,6 @@ def active(user: User) -> set[str]:
     return set(LongTermMemory.objects.filter(user=user, status="active").values_list("key", flat=True))
 
 
-@pytest.mark.long
 def test_nothing_goes_unless_a_setting_says_so(user: User, django_assert_num_queries: Any) -> None:
     for number in range(20):
         create(user, f"k{number}", confidence=0.1)

@@ -25,7 +25,6 @@ from tests.support.scripted_model import ScriptedModel
 pytestmark = [
     pytest.mark.spec("L10"),
     pytest.mark.long_except(
-        "test_a_muted_memory_is_not_recalled_until_it_is_unmuted",
         "test_what_is_remembered_lists_it_as_muted_and_no_model_gets_it",
         "test_muting_is_recorded_and_undone",
     ),
@@ -54,7 +53,6 @@ def recalled(client: ApiClient, model: ScriptedModel, message: str = "Tell me ab
     return [line.get("key") or line["text"] for line in map(json.loads, block.splitlines())]
 
 
-@pytest.mark.long
 def test_a_muted_memory_is_not_recalled_until_it_is_unmuted(
     alice: ApiClient, model: ScriptedModel, paths: list[str]
 ) -> None:
@@ -93,7 +91,6 @@ def test_what_is_remembered_lists_it_as_muted_and_no_model_gets_it(
     assert "Rome" not in model.chat_requests[-1].blocks
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("others", [0, 40], ids=["all are shown", "the nearest are searched"])
 def test_the_extraction_still_knows_it(alice: ApiClient, paths: list[str], others: int) -> None:
     for path in paths:

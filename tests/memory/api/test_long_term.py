@@ -18,11 +18,9 @@ from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = pytest.mark.long_except(
     "test_a_new_memory_is_201_the_same_200_another_value_201",
-    "test_a_bad_field_is_named_and_changes_nothing",
     "test_the_list_is_newest_first_paged_and_active",
     "test_get_put_patch",
     "test_accept_and_reject",
-    "test_delete_one_some_and_all",
     "test_a_bad_batch_deletes_nothing",
     "test_copies_are_shown_and_removed_on_request",
     "test_search_ranks_and_counts_no_use",
@@ -102,7 +100,6 @@ _TIMES = ("created_at", "updated_at", "last_accessed")
 GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -227,7 +224,6 @@ def test_unknown_query_values_are_refused(client: APIClient, path: str, query: d
     assert error_fields(client.get(path, query)) == {field}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("rows", [5, 50])
 def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
     client: APIClient, user: User, session: Session, rows: int, django_assert_num_queries: Any
@@ -272,7 +268,6 @@ def test_accept_and_reject(client: APIClient, user: User) -> None:
 # Deleting
 
 
-@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_delete_one_some_and_all(client: APIClient, user: User) -> None:
     one, two, *_others = (remember(user, f"k{number}", "v") for number in range(4))

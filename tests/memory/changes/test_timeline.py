@@ -104,7 +104,6 @@ def test_what_cannot_be_known_is_counted(user: User) -> None:
     assert (before.total, before.deleted, before.unknown) == (0, 0, 0)
 
 
-@pytest.mark.long
 def test_the_number_of_queries_is_that_of_few(user: User) -> None:
     counts = []
     for number in (2, 10):

@@ -47,7 +47,6 @@ pytestmark = [
         "test_what_ends_in_part_lives_on_in_the_words_of_the_judge",
         "test_a_target_that_was_not_shown_is_void",
         "test_what_its_owner_wrote_is_ended_only_with_their_consent",
-        "test_one_message_ends_no_more_than_a_handful_by_itself",
         "test_what_is_held_back_changes_nothing_until_it_is_accepted",
         "test_what_was_rejected_or_waits_is_not_proposed_again",
         "test_what_was_said_before_never_ends_what_was_said_since",
@@ -361,7 +360,6 @@ def test_more_of_what_its_owner_wrote_stands_beside_it(user: User) -> None:
     assert show_active(user) == {"用户养了一只猫。", "用户的猫叫团子。"}
 
 
-@pytest.mark.long
 @pytest.mark.spec("M6")
 def test_one_message_ends_no_more_than_a_handful_by_itself(user: User) -> None:
     texts = [f"The user owns book number {number}." for number in range(6)]

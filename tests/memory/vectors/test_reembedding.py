@@ -116,7 +116,6 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: Scrip
     assert count_rows(ConversationEmbedding) == {REMOTE: 6}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("steps", range(1, 12))
 def test_wherever_it_was_stopped_it_can_be_run_again(filled: None, remote: ScriptedModel, steps: int) -> None:
     begin(batch=1, steps=steps)

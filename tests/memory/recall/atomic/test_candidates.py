@@ -207,7 +207,6 @@ def test_only_active_memories_of_the_user(
     assert read_candidates(user, [theirs.id]) == {}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("text", ["berlin tea", "猫 咪咪", "hiking 钢琴 rain berlin 母亲", "咖啡"])
 def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
@@ -228,7 +227,6 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
     )
 
 
-@pytest.mark.long
 def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
     write_many(User.objects.create(username="other"), count=300)
@@ -264,7 +262,6 @@ def test_beside_a_hit_stand_the_turns_around_it(user: User, monkeypatch: pytest.
     assert contents(recall(user, "tea")) == expected
 
 
-@pytest.mark.long
 def test_the_index_is_read_until_enough_is_the_users_own(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(nearest, "EF_SEARCH", 10)
