@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.conversations.sessions import delete_session
-from apps.core.errors import NotFound
+from apps.core.errors import NotFound, TooLarge
 from apps.memory.archive import expire_working_memory
 from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.entries import create_memory
@@ -207,3 +208,27 @@ def test_what_idled_out_during_the_turn_does_not_come_back_with_the_next_message
     assert record(before, minutes=32, late=1) is None
     row = WorkingMemory.objects.get()
     assert (row.context_variables, row.current_topic, row.last_emotion, row.turn_count) == ({}, None, None, 1)
+
+
+# By hand
+
+
+@pytest.mark.spec("W5")
+@pytest.mark.parametrize(
+    ("variables", "fits"),
+    [({"new": "汉" * 20_000}, True), ({"new": "x" * 65_536}, False), (dict.fromkeys("abc", "x" * 21_845), False)],
+    ids=["it fits", "alone", "together"],
+)
+def test_an_older_variable_makes_way_for_what_fits_and_what_does_not_is_refused_whole(
+    session: Session, variables: dict[str, str], fits: bool
+) -> None:
+    def write(**written: str) -> dict[str, Any]:
+        changes = {"context_variables": written}
+        snapshot = update_working_memory(user=session.user, session_id=session.id, now=NOW, changes=changes)
+        return dict(snapshot.variables.values)
+
+    record_form(user=session.user, session_id=session.id, title="行程", fields={"去": "北京"}, now=NOW)
+    before = write(old="旧" * 5000)
+    with nullcontext() if fits else pytest.raises(TooLarge):
+        assert write(**variables) == {"hitl_行程": before["hitl_行程"], **variables}
+    assert write() == ({"hitl_行程": before["hitl_行程"], **variables} if fits else before)
