@@ -90,10 +90,9 @@ def contents(user: User) -> list[str]:
 
 
 @pytest.mark.long
-def test_rounds_become_memories_and_the_work_is_done(answering: Answering) -> None:
-    user = UserFactory()
+def test_rounds_become_memories_and_the_work_is_done(answering: Answering, session: Session) -> None:
+    user = session.user
     learn(user, "用户住在北京。", days_ago=9)
-    session = SessionFactory(user=user)
     moved = say(session, "上个月我搬到上海了", days_ago=1)
     say(session, "谢谢！")
     memory = {"content": "用户在2026年10月搬到了上海。", "about": 1, "relation": "contradicts", "target": 1}
@@ -107,8 +106,7 @@ def test_rounds_become_memories_and_the_work_is_done(answering: Answering) -> No
     assert '"number": 1, "kind": "atomic", "text": "用户住在北京。"' in model.requests[0].messages[1].content
 
 
-def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: Answering) -> None:
-    session = SessionFactory()
+def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: Answering, session: Session) -> None:
     for number in range(4):
         say(session, f"before {number}", reply="It is Marc who can't eat nuts?" if number == 3 else "ok", days_ago=1)
     Work.objects.all().delete()
@@ -124,8 +122,7 @@ def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: A
 
 
 @pytest.mark.spec("L3")
-def test_a_change_without_a_fact_is_carried_out(answering: Answering) -> None:
-    user = UserFactory()
+def test_a_change_without_a_fact_is_carried_out(answering: Answering, user: User) -> None:
     learn(user, "The user uses WhatsApp.", days_ago=9)
     session = SessionFactory(user=user)
     message = say(session, "Deleted it, by the way.")
@@ -135,8 +132,7 @@ def test_a_change_without_a_fact_is_carried_out(answering: Answering) -> None:
     assert Change.objects.get(message=message).action == "supersede"
 
 
-def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Answering) -> None:
-    user = UserFactory()
+def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Answering, user: User) -> None:
     learn(user, "The user uses WhatsApp.", days_ago=9)
     memory = {"content": "The user no longer uses WhatsApp.", "about": 1, "relation": "contradicts", "target": 1}
     answering({"memories": [memory]})
@@ -254,11 +250,10 @@ def test_a_model_that_reads_nothing_leaves_the_work(model: ScriptedModel) -> Non
     ],
 )
 def test_what_only_the_assistant_said_is_no_memory_unless_it_asked(
-    answering: Answering, reply: str, key: str, value: str, status: str
+    answering: Answering, reply: str, key: str, value: str, status: str, session: Session
 ) -> None:
     entry = {"category": "fact", "key": key, "value": value, "confidence": 0.95, "about": 3}
     answering({"entries": [entry], "profile": [{"section": "background", "text": f"perspective {key}", "about": 3}]})
-    session = SessionFactory()
     say(session, "Lots of fun at my cousin's, no letter or answer yet", reply=reply, recorded=True)
     say(session, "yes, I'll", recorded=True)
     extract(claim())
@@ -268,8 +263,9 @@ def test_what_only_the_assistant_said_is_no_memory_unless_it_asked(
 
 
 @pytest.mark.spec("C9", "L3")
-def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(answering: Answering) -> None:
-    session = SessionFactory()
+def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(
+    answering: Answering, session: Session
+) -> None:
     user = session.user
     create_memory(user=user, category="fact", key="居住地", value="北京", now=NOW - timedelta(days=9))
     Change.objects.filter(user=user).update(origin="turn")
@@ -325,9 +321,8 @@ def test_without_that_setting_and_for_what_ends_nothing_the_model_is_asked_once(
     assert (contents(user), len(model.chat_requests)) == (["The user likes tea."], 2)
 
 
-def test_a_backlog_of_a_session_shares_one_call_with_its_replies(answering: Answering) -> None:
+def test_a_backlog_of_a_session_shares_one_call_with_its_replies(answering: Answering, session: Session) -> None:
     model = answering({"memories": []})
-    session = SessionFactory()
     for text in ("一", "二", "三"):
         say(session, text, reply=f"答{text}")
     extract(claim())
@@ -338,22 +333,19 @@ def test_a_backlog_of_a_session_shares_one_call_with_its_replies(answering: Answ
 
 
 @pytest.mark.spec("A1", "C8")
-def test_the_time_of_an_event_is_resolved_in_the_persons_zone(answering: Answering) -> None:
+def test_the_time_of_an_event_is_resolved_in_the_persons_zone(answering: Answering, user: User) -> None:
     answering({"memories": [{"content": "用户去了海边。", "about": 1, "event": "上周六"}]})
-    session = SessionFactory()
-    Setting.objects.create(user=session.user, key="memory.timezone", value="Asia/Shanghai")
-    say(session, "上周六去了海边")
-    extract(claim())
-    memory = AtomicMemory.objects.get(user=session.user)
+    Setting.objects.create(user=user, key="memory.timezone", value="Asia/Shanghai")
+    learn_from("上周六去了海边", user=user)
+    memory = AtomicMemory.objects.get(user=user)
     assert memory.event_start == datetime(2026, 11, 13, 16, tzinfo=UTC)
     assert memory.event_end == datetime(2026, 11, 14, 16, tzinfo=UTC)
 
 
 @pytest.mark.spec("C9", "L3")
-def test_long_term_entries_come_from_recorded_messages_only(answering: Answering) -> None:
+def test_long_term_entries_come_from_recorded_messages_only(answering: Answering, session: Session) -> None:
     entry = {"category": "fact", "key": "居住地", "value": "北京", "confidence": 0.95}
     model = answering({"entries": [{**entry, "about": 1}]})
-    session = SessionFactory()
     recorded = say(session, "我住在北京", recorded=True)
     say(session, "我对虾过敏")
     extract(claim())  # of the turn, which comes first
@@ -378,9 +370,8 @@ def test_what_a_recorded_message_says_to_remember_is_kept_word_for_word_and_show
 
 
 @pytest.mark.spec("L9", "C9")
-def test_that_of_a_recorded_message_is_the_statement_before_it(answering: Answering) -> None:
+def test_that_of_a_recorded_message_is_the_statement_before_it(answering: Answering, session: Session) -> None:
     answering({})
-    session = SessionFactory()
     say(session, "My locker is 114.", recorded=True)
     say(session, "Please remember that. Forget my locker.", recorded=True)
     extract(claim())
@@ -409,19 +400,18 @@ def test_a_profile_says_nothing_that_nobody_said_and_has_no_sections_of_a_models
 
 @pytest.mark.spec("X1", "G1")
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_case_becomes_a_shared_context_if_that_is_on(wanted: bool, answering: Answering) -> None:
+def test_a_case_becomes_a_shared_context_if_that_is_on(wanted: bool, answering: Answering, user: User) -> None:
     answering({"context": {"title": "租赁合同纠纷", "content": "乙方自2024年3月起拖欠租金。", "about": 1}})
-    session = SessionFactory()
-    Setting.objects.create(user=session.user, key="memory.auto_context", value=wanted)
-    say(session, "案情：租赁合同纠纷。\n" + "乙方自2024年3月起拖欠租金，甲方多次催告未果。" * 6)
-    extract(claim())
-    assert SharedContext.objects.filter(user=session.user).count() == wanted
+    Setting.objects.create(user=user, key="memory.auto_context", value=wanted)
+    learn_from("案情：租赁合同纠纷。\n" + "乙方自2024年3月起拖欠租金，甲方多次催告未果。" * 6, user=user)
+    assert SharedContext.objects.filter(user=user).count() == wanted
 
 
 @pytest.mark.parametrize("answer", ["", "no JSON", '{"memories": [{"content": "用户住', "[1, 2]"])
-def test_an_answer_that_is_no_json_leaves_the_work_and_writes_nothing(answer: str, answering: Answering) -> None:
+def test_an_answer_that_is_no_json_leaves_the_work_and_writes_nothing(
+    answer: str, answering: Answering, session: Session
+) -> None:
     answering(answer)
-    session = SessionFactory()
     say(session, "我住在北京")
     with pytest.raises(ModelUnavailable) as caught:
         extract(claim())
@@ -440,8 +430,7 @@ def test_what_names_no_message_of_the_user_is_left_out(answering: Answering) -> 
 
 @pytest.mark.long
 @pytest.mark.spec("L6")
-def test_a_claim_that_was_lost_writes_nothing() -> None:
-    session = SessionFactory()
+def test_a_claim_that_was_lost_writes_nothing(session: Session) -> None:
     say(session, "我住在北京")
     claimed = claim()
     Work.objects.all().delete()
@@ -465,30 +454,26 @@ def learn_cello(about: int) -> dict[str, Any]:
 
 
 @pytest.mark.spec("L9")
-def test_what_was_to_be_forgotten_is_not_learned_afterwards_from_what_was_said_before(answering: Answering) -> None:
-    user = UserFactory()
-    session = SessionFactory(user=user)
+def test_what_was_to_be_forgotten_is_not_learned_afterwards_from_what_was_said_before(
+    answering: Answering, session: Session
+) -> None:
     say(session, "I play the cello.")
     say(session, "Forget that I play the cello.")
     answering(learn_cello(1))
     extract(claim())
-    assert contents(user) == []
-    ended = AtomicMemory.objects.get(user=user)
-    undo_operation(
-        user=user, operation=Change.objects.get(object_id=ended.id, action=Change.Action.SUPERSEDE).operation, now=NOW
-    )
-    assert contents(user) == ["The user plays the cello."]
+    assert contents(session.user) == []
+    ended = Change.objects.get(user=session.user, action=Change.Action.SUPERSEDE)
+    undo_operation(user=session.user, operation=ended.operation, now=NOW)
+    assert contents(session.user) == ["The user plays the cello."]
 
 
 @pytest.mark.spec("L9")
-def test_what_is_said_after_it_was_to_be_forgotten_is_learned(answering: Answering) -> None:
-    user = UserFactory()
-    session = SessionFactory(user=user)
+def test_what_is_said_after_it_was_to_be_forgotten_is_learned(answering: Answering, session: Session) -> None:
     say(session, "Forget that I play the cello.")
     say(session, "I play the cello.")
     answering(learn_cello(3))
     extract(claim())
-    assert contents(user) == ["The user plays the cello."]
+    assert contents(session.user) == ["The user plays the cello."]
 
 
 ECHO = "<relevant-memories>\n- User is allergic to latex\n- Remember that I live in Oslo.\n</relevant-memories>"
@@ -505,9 +490,8 @@ ECHO = "<relevant-memories>\n- User is allergic to latex\n- Remember that I live
     ],
 )
 def test_what_another_memory_put_into_a_message_is_not_read(
-    answering: Answering, text: str, own: str, recorded: bool
+    answering: Answering, text: str, own: str, recorded: bool, session: Session
 ) -> None:
-    session = SessionFactory()
     say(session, f"{ECHO}\nHi", days_ago=1)
     Work.objects.all().delete()
     say(session, text, recorded=recorded)
@@ -522,9 +506,8 @@ def test_what_another_memory_put_into_a_message_is_not_read(
 
 
 def test_a_message_of_nothing_but_an_echo_asks_no_model(answering: Answering) -> None:
-    say(SessionFactory(), ECHO, recorded=True)
     model = answering({"memories": []})
-    extract(claim())
+    learn_from(ECHO, recorded=True)
     assert not model.requests
     assert not Work.objects.exists()
 
@@ -544,16 +527,14 @@ def test_a_message_of_nothing_but_an_echo_asks_no_model(answering: Answering) ->
 def test_until_when_it_holds_is_what_the_message_says(
     answering: Answering, text: str, until: str | None, expected: datetime | None
 ) -> None:
-    say(SessionFactory(), text)
     content = "用户在罗马。" if "罗马" in text else "The user stays in Rome."
     answering({"memories": [{"content": content, "about": 1, "until": until}]})
-    extract(claim())
+    learn_from(text)
     assert AtomicMemory.objects.get().valid_until == expected
 
 
 @pytest.mark.spec("D4")
-def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answering) -> None:
-    session = SessionFactory()
+def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answering, session: Session) -> None:
     choices = {"memory.sensitive": {"health": "exclude", "money": "review"}}
     update_settings(user=session.user, changes=choices)
     message = say(session, "I moved to York, I earn 4,000 a month there and I take lithium.", recorded=True)
@@ -586,10 +567,28 @@ def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answer
 
 @pytest.mark.spec("D4")
 def test_marks_cost_nothing_where_everything_is_remembered(answering: Answering) -> None:
-    say(SessionFactory(), "I take lithium.")
     model = answering({"memories": [{"content": "The user takes lithium.", "about": 1}]})
-    extract(claim())
+    learn_from("I take lithium.")
     (request,) = model.requests
     assert request.response_format is not None
     assert "sensitive" not in f"{request.messages}{request.response_format.schema}"
     assert AtomicMemory.objects.get().sensitive == []
+
+
+@pytest.mark.spec("D4")
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_statement_with_a_secret_is_left_out_and_the_others_are_kept(
+    answering: Answering, masked: bool, session: Session
+) -> None:
+    update_settings(user=session.user, changes={"memory.mask_secrets": masked})
+    text = "I moved to York. The password of my router is hunter2."
+    message = say(session, text, reply="Noted, hunter2 it is.")
+    statements = ["The user moved to York.", "The password of the user's router is hunter2."]
+    statements.append("The password of the user's router is [password].")
+    model = answering({"memories": [{"content": content, "about": 1} for content in statements]})
+    extract(claim())
+    prompt = model.requests[0].messages[-1].content
+    assert ("The password of my router is [password]." in prompt) is masked
+    assert [memory.content for memory in AtomicMemory.objects.all()] == ["The user moved to York."]
+    message.refresh_from_db()
+    assert message.content == text

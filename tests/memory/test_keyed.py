@@ -140,8 +140,7 @@ def active_value(user: User, key: str) -> Any:
 @pytest.mark.django_db
 @pytest.mark.spec("C9")
 @pytest.mark.parametrize(("key", "old", "new"), [("居住地", "北京", "上海"), ("lives in", "Bonn", "Berlin")])
-def test_an_older_value_is_kept_as_history(key: str, old: str, new: str) -> None:
-    user = UserFactory()
+def test_an_older_value_is_kept_as_history(key: str, old: str, new: str, user: User) -> None:
     say(user, key, new, day=9)
     for _again in range(2):
         assert say(user, key, old, day=3) == []
@@ -153,16 +152,14 @@ def test_an_older_value_is_kept_as_history(key: str, old: str, new: str) -> None
 
 
 @pytest.mark.django_db
-def test_the_same_said_before_refreshes() -> None:
-    user = UserFactory()
+def test_the_same_said_before_refreshes(user: User) -> None:
     (made,) = say(user, "居住地", "上海", day=9)
     (update,) = say(user, "居住地", "上海", day=3)
     assert (update.id, update.action) == (made.id, "refreshed")
 
 
 @pytest.mark.django_db
-def test_an_older_guess_leaves_nothing() -> None:
-    user = UserFactory()
+def test_an_older_guess_leaves_nothing(user: User) -> None:
     say(user, "居住地", "上海", day=9)
     say(user, "居住地", "北京", day=3, sure=0.4)
     assert [row.value for row in LongTermMemory.objects.filter(user=user)] == ["上海"]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
-from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
+from apps.core.errors import Conflict, InvalidInput, NotFound, Outdated, TooLarge
 from apps.memory.changes.records import changed_by
 from apps.memory.changes.undo import undo_operation
 from apps.memory.models import Change
-from apps.profile.document import ProfileSnapshot, ProposedSection
+from apps.profile.document import TEXT_SECTIONS, ProfileSnapshot, ProposedSection
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.services import (
     SectionChange,
@@ -31,17 +30,13 @@ from apps.profile.services import (
     update_profile,
 )
 from tests.support.factories import UserFactory
+from tests.support.workers import run_together
 
 pytestmark = pytest.mark.spec("L7", "U1", "U3")
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 NOTHING: dict[str, Any] = {"reply_style": "", "language_habits": "", "background": "", "sections": {}}
-
-
-@pytest.fixture
-def user(db: None) -> User:
-    return UserFactory()
 
 
 def propose(user: User, section: str, text: str, *, said_at: datetime = NOW, now: datetime | None = None) -> None:
@@ -239,19 +234,6 @@ def test_what_was_rejected_is_not_proposed_again_nor_written(user: User) -> None
     propose(user, "reply_style", "short answers.", said_at=NOW + 2 * MINUTE)
     propose(user, "background", "Short answers!", said_at=NOW + 2 * MINUTE)
     assert (pending(user), read(user).background, read(user).version) == ([], "", 1)
-
-
-def test_what_is_not_the_persons_is_not_there(user: User) -> None:
-    update_profile(user=user, changes={"reply_style": "short"}, now=NOW)
-    propose(user, "reply_style", "No emoji", said_at=NOW + MINUTE)
-    proposal, other = list_pending_proposals(user).get(), UserFactory()
-    for decide in (accept_proposal, reject_proposal, reopen_proposal):
-        for missing in (proposal.id, uuid4()):
-            with pytest.raises(NotFound):
-                decide(user=other, proposal_id=missing, now=NOW)
-    assert (get_user_profile(user=other), pending(other), list(list_versions(other))) == (None, [], [])
-    assert forget_profile(user=other, now=NOW) == 0
-    assert pending(user) == [("reply_style", "No emoji")]
 
 
 @pytest.mark.spec("L6")
@@ -463,3 +445,46 @@ def test_a_secret_is_refused_by_hand_and_masked_in_what_a_model_writes(user: Use
     profile = get_user_profile(user=user)
     assert profile is not None
     assert profile.texts == {"background": "Lives in York. The wifi password is [password]."}
+
+
+# At the same moment, each in a thread and a connection of its own
+
+WRITERS = 6
+
+
+def write(user: User, number: int) -> None:
+    """Write a section of the number's own, by hand and by the assistant in turn."""
+    if number % 2:
+        update_profile(user=user, changes={"sections": {f"s{number}": "x"}}, now=NOW)
+    else:
+        section = TEXT_SECTIONS[number // 2]
+        propose_sections(user=user, proposals=[ProposedSection(section, "x", None, NOW)], now=NOW)
+
+
+@pytest.mark.long
+@pytest.mark.django_db(transaction=True)
+def test_versions_have_no_gap_and_no_section_is_lost(user: User) -> None:
+    run_together([lambda number=number: write(user, number) for number in range(WRITERS)])
+    assert set(read(user).texts) == {*TEXT_SECTIONS, "s1", "s3", "s5"}
+    versions = list(list_versions(user))
+    assert [row.version for row in versions] == list(range(WRITERS, 0, -1))
+    texts = [[*row.document["sections"].values(), *(row.document[name] for name in TEXT_SECTIONS)] for row in versions]
+    assert [len(list(filter(None, row))) for row in texts] == list(range(WRITERS, 0, -1))
+    assert UserProfile.objects.filter(user=user).count() == 1
+
+
+@pytest.mark.long
+@pytest.mark.django_db(transaction=True)
+def test_of_several_who_save_the_section_they_opened_together_one_is_first(user: User) -> None:
+    update_profile(user=user, changes={"background": "律师"}, now=NOW)
+    refused: list[int] = []
+
+    def save(number: int) -> None:
+        try:
+            update_profile(user=user, changes={"background": f"第{number}版"}, seen={"background": "律师"}, now=NOW)
+        except Outdated:
+            refused.append(number)
+
+    run_together([lambda number=number: save(number) for number in range(WRITERS)])
+    (first,) = set(range(WRITERS)) - set(refused)
+    assert (read(user).background, read(user).version) == (f"第{first}版", 2)

@@ -13,16 +13,10 @@ from django.utils import timezone
 from apps.conversations.models import Session
 from apps.conversations.rounds import close_round, open_round
 from apps.summaries.services import prepare_summaries, store_summaries
-from tests.support.factories import SessionFactory
 from tests.support.scripted_model import MODEL, ScriptedModel
 
 Say = Callable[..., None]
 ANSWER = json.dumps({"title": "租房", "snippet": "谈了租房。", "summary": "用户谈了租房的事。"}, ensure_ascii=False)
-
-
-@pytest.fixture
-def session(db: None) -> Session:
-    return SessionFactory.create()
 
 
 @pytest.fixture

@@ -40,6 +40,14 @@ def write(session: Session, *, title: str = "我的标题", snippet: str = "我�
     )
 
 
+def edit(summary: SessionSummary, **changes: str) -> None:
+    update_session_summary(user=summary.user, summary_id=summary.id, changes=changes, now=timezone.now())
+
+
+def delete(summary: SessionSummary) -> None:
+    delete_session_summary(user=summary.user, summary_id=summary.id, now=timezone.now())
+
+
 @pytest.fixture
 def numbered(session: Session, model: ScriptedModel) -> ScriptedModel:
     """A model server that numbers its summaries; the person wants none of the conversation itself so soon."""
@@ -89,7 +97,7 @@ def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: 
     say(session, ["一"])
     summarize(session)
     summary = SessionSummary.objects.get()
-    update_session_summary(user=session.user, summary_id=summary.id, changes={"title": "我改的"}, now=timezone.now())
+    edit(summary, title="我改的")
     write(other)
     for each in (session, other):
         say(each, ["二"] * 8)
@@ -109,11 +117,9 @@ def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, n
     say(session, ["二"] * 5)
     late = prepare_summaries(user=session.user, session_id=session.id)
     if change == "edit":
-        update_session_summary(
-            user=session.user, summary_id=summary.id, changes={"title": "我改的"}, now=timezone.now()
-        )
+        edit(summary, title="我改的")
     elif change == "delete":
-        delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+        delete(summary)
     else:
         summarize(session)
     before = SessionSummary.objects.values().get()
@@ -128,7 +134,7 @@ def test_one_that_was_deleted_is_not_written_again_from_what_was_said_before(
     say(session, ["我的秘密计划"])
     summarize(session)
     summary = SessionSummary.objects.get()
-    delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+    delete(summary)
     assert not SessionSummary.objects.exclude(title="", snippet="").exists()
     say(session, ["别的事"] * 4)
     summarize(session)
@@ -174,7 +180,7 @@ def test_the_most_recently_active_other_sessions_come_first(session: Session, dj
     write(SessionFactory.create(user=UserFactory.create()), title="别人的")
     write(session, title="这一个")
     deleted = write(SessionFactory.create(user=session.user), title="删掉的")
-    delete_session_summary(user=session.user, summary_id=deleted.id, now=now)
+    delete(deleted)
     with django_assert_num_queries(2):
         found = get_recent_session_summaries(user=session.user, limit=3, exclude_session_id=session.id)
     assert [summary.title for summary in found] == ["第0天前", "第1天前", "第2天前"]
@@ -260,7 +266,7 @@ def test_what_the_machine_and_the_person_write_is_recorded(session: Session) -> 
     draft(session, "去杭州", since=0, until=2)
     draft(session, "去杭州和上海", since=2, until=12)
     summary = SessionSummary.objects.get()
-    update_session_summary(user=session.user, summary_id=summary.id, changes={"snippet": "去上海"}, now=timezone.now())
+    edit(summary, snippet="去上海")
     changes = Change.objects.order_by("id")
     assert [(change.action, change.origin, change.actor) for change in changes] == [
         ("create", "extraction", None),
@@ -282,7 +288,7 @@ def test_changes_are_undone_and_done_again(session: Session) -> None:
     assert shown(session) == []
     undo(session, undoing)
     assert shown(session) == ["去杭州"]
-    update_session_summary(user=session.user, summary_id=summary.id, changes={"snippet": "去上海"}, now=timezone.now())
+    edit(summary, snippet="去上海")
     undoing = undo(session, Change.objects.get(action="edit").operation)
     assert shown(session) == ["去杭州"]
     undo(session, undoing)
@@ -293,7 +299,7 @@ def test_changes_are_undone_and_done_again(session: Session) -> None:
 def test_a_deletion_is_final_and_leaves_no_text(session: Session) -> None:
     summary = write(session, snippet="去杭州")
     operation = Change.objects.get().operation
-    delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+    delete(summary)
     assert not Change.objects.exclude(before=None, after=None).exists()
     with pytest.raises(Conflict):
         undo(session, operation)
@@ -327,6 +333,4 @@ def test_no_summary_holds_a_secret_and_no_model_that_writes_one_is_shown_it(
     (content,) = session.messages.filter(role="summary").values_list("content", flat=True)
     assert content == "The password is [password]; they live in York."
     with pytest.raises(InvalidInput, match="looks like a password"):
-        update_session_summary(
-            user=session.user, summary_id=summary.id, changes={"title": "password: hunter2"}, now=timezone.now()
-        )
+        edit(summary, title="password: hunter2")

@@ -14,7 +14,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.accounts.spaces import create_space
 from apps.conversations.models import Message
-from apps.core.errors import Conflict, ModelUnavailable, NotFound
+from apps.core.errors import Conflict, ModelUnavailable
 from apps.core.llm.client import ask_for_object
 from apps.memory.changes.records import Origin, changed_by
 from apps.memory.changes.undo import undo_operation
@@ -29,10 +29,10 @@ from apps.profile.models import ProfileProposal
 from apps.profile.services import update_profile
 from apps.tidying import writing
 from apps.tidying.models import Tidying
-from apps.tidying.run import claim_run, do_run
+from apps.tidying.run import claim_run
 from apps.tidying.services import request_for_idle, request_tidying, undo_tidying
-from tests.support.factories import UserFactory
-from tests.tidying.conftest import Connect
+from tests.support.factories import SessionFactory, UserFactory, open_message
+from tests.tidying.conftest import Connect, do_next, tidy
 from tests.tidying.world import read_shown
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("D1", "D2")]
@@ -65,15 +65,6 @@ def learn(user: User, *texts: str, **fields: Any) -> list[AtomicMemory]:
     ]
     with changed_by(origin=Origin.EXTRACTION, actor=None):
         return create_atomic_memories(user=user, drafts=drafts, now=now)
-
-
-def tidy(user: User) -> Tidying:
-    request_tidying(user, now=timezone.now())
-    run = claim_run(token="test", now=timezone.now())
-    assert run is not None
-    do_run(run, token="test")
-    run.refresh_from_db()
-    return run
 
 
 def after_the_answer(monkeypatch: pytest.MonkeyPatch, happen: Any) -> None:
@@ -244,11 +235,7 @@ def test_a_run_by_hand_fails_at_once_and_one_of_the_schedule_is_tried_again(
     connect(StandIn(lambda _numbers: ModelUnavailable("Away.", fields={"reason": error})))
     run = tidy(user)
     assert (run.state, run.error) == ("failed", f"model_unavailable: {error}")
-    request_tidying(user, now=timezone.now(), by_hand=False)
-    claimed = claim_run(token="test", now=timezone.now())
-    assert claimed is not None
-    do_run(claimed, token="test")
-    claimed.refresh_from_db()
+    claimed = tidy(user, by_hand=False)
     assert (claimed.state, claimed.claim) == ("waiting", None)
     assert claimed.due_at > timezone.now()
     assert claim_run(token="test", now=timezone.now()) is None
@@ -275,17 +262,11 @@ def test_the_database_goes_in_the_middle_of_writing(
             raise OperationalError("the connection is lost")
 
     monkeypatch.setattr(writing, "_hold", fail_once)
-    request_tidying(user, now=timezone.now())
-    run = claim_run(token="test", now=timezone.now())
-    assert run is not None
     with pytest.raises(OperationalError):
-        do_run(run, token="test")
+        tidy(user)
     assert list_active(user) == {LEEDS, YORK, *RUNS}
     assert not Change.objects.filter(origin=Origin.TIDYING).exists()
-    again = claim_run(token="test", now=timezone.now())  # the task is tried again under its name
-    assert again is not None
-    do_run(again, token="test")
-    again.refresh_from_db()
+    again = do_next()  # the task is tried again under its name
     assert (again.state, len(again.operations)) == ("done", 2)
 
 
@@ -318,10 +299,7 @@ def test_a_run_whose_workers_die_each_time_fails(user: User, connect: Connect) -
     connect(StandIn(lambda _numbers: {"changes": []}))
     request_tidying(user, now=timezone.now(), by_hand=False)
     Tidying.objects.update(attempts=5)
-    run = claim_run(token="test", now=timezone.now())
-    assert run is not None
-    do_run(run, token="test")
-    run.refresh_from_db()
+    run = do_next()
     assert (run.state, run.error) == ("failed", "worker_lost")
 
 
@@ -352,8 +330,6 @@ def test_the_budget_of_a_run_leaves_the_rest_for_the_next(user: User, connect: C
 
 
 def say(user: User, at: datetime) -> None:
-    from tests.support.factories import SessionFactory, open_message
-
     open_message(SessionFactory.create(user=user))
     Message.objects.filter(user=user).update(create_time=at)
 
@@ -379,10 +355,3 @@ def test_a_spent_budget_of_the_month_lets_it_wait(
     request_tidying(user, now=timezone.now())
     monkeypatch.setattr("apps.tidying.run.list_paused", lambda **_now: [user.pk])
     assert claim_run(token="test", now=timezone.now()) is None
-
-
-def test_another_persons_run_is_not_found(user: User, connect: Connect) -> None:
-    connect(StandIn(lambda _numbers: {"changes": []}))
-    run = request_tidying(user, now=timezone.now())
-    with pytest.raises(NotFound):
-        undo_tidying(UserFactory.create(), run.id, now=timezone.now())

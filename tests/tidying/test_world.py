@@ -10,25 +10,12 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.memory.models import AtomicMemory, Status
-from apps.tidying.models import Tidying
-from apps.tidying.run import claim_run, do_run
-from apps.tidying.services import request_tidying, undo_tidying
+from apps.tidying.services import undo_tidying
 from tests.support.factories import UserFactory
-from tests.tidying.conftest import Connect
+from tests.tidying.conftest import Connect, tidy
 from tests.tidying.world import CapableModel, World, make_world, remember
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("D1", "D2")]
-
-
-def tidy(user: User) -> Tidying:
-    """Ask for a run and do it."""
-    now = timezone.now()
-    request_tidying(user, now=now)
-    run = claim_run(token="test", now=timezone.now())
-    assert run is not None
-    do_run(run, token="test")
-    run.refresh_from_db()
-    return run
 
 
 def snapshot(user: User) -> dict[Any, Any]:

@@ -30,9 +30,6 @@ pytestmark = pytest.mark.long_except(
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MEMORIES, ATOMIC = "/memory/long-term", "/memory/atomic"
-FIELDS = ["id", "session_id", "message_id", "space", "category", "key", "value", "confidence", "source", "status",
-          "mode", "superseded_by", "muted", "valid_until", "sensitive", "created_at", "updated_at",
-          "last_accessed", "access_count"]  # fmt: skip
 
 
 def remember(user: User, key: str, value: Any, *, now: datetime = NOW, **fields: Any) -> LongTermMemory:
@@ -64,24 +61,8 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
     first = client.post(MEMORIES, {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"})
     assert first.status_code == 201
     memory = first.json()
-    assert list(memory) == FIELDS
-    assert {name: memory[name] for name in FIELDS if name not in ("id", *_TIMES)} == {
-        "session_id": None,
-        "message_id": None,
-        "space": None,
-        "category": "preference",
-        "key": "喜欢的颜色",
-        "value": "蓝色",
-        "confidence": 1.0,
-        "source": "user_stated",
-        "status": "active",
-        "mode": "replace",
-        "superseded_by": None,
-        "muted": False,
-        "valid_until": None,
-        "sensitive": [],
-        "access_count": 0,
-    }
+    assert (memory["category"], memory["key"], memory["value"]) == ("preference", "喜欢的颜色", "蓝色")
+    assert (memory["confidence"], memory["source"], memory["status"]) == (1.0, "user_stated", "active")
     assert memory["created_at"] == memory["updated_at"] == memory["last_accessed"]
     assert datetime.fromisoformat(memory["created_at"]).utcoffset() == timedelta(0)
 
@@ -92,9 +73,6 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
     assert (other.status_code, other.json()["value"]) == (201, "绿色")
     old = client.get(f"{MEMORIES}/{memory['id']}").json()
     assert (old["status"], old["superseded_by"]) == ("superseded", other.json()["id"])
-
-
-_TIMES = ("created_at", "updated_at", "last_accessed")
 
 
 GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
@@ -136,7 +114,6 @@ def test_the_list_is_newest_first_paged_and_active(client: APIClient, user: User
     assert [memory["key"] for memory in page["results"]] == ["k3", "k2"]
     assert "offset=3" in page["next"]
     assert page["previous"] is not None
-    assert list(page["results"][0]) == FIELDS
 
 
 @pytest.mark.spec("L1")
@@ -316,18 +293,6 @@ def test_search_ranks_and_counts_no_use(client: APIClient, user: User) -> None:
     color = remember(user, "你喜欢的颜色", "蓝色", now=NOW)
     remember(user, "城市", "北京", now=NOW)
     (result,) = client.get(f"{MEMORIES}/search", {"q": "我喜欢的颜色是什么"}).json()["results"]
-    assert list(result) == [
-        "memory",
-        "score",
-        "keyword_score",
-        "semantic_score",
-        "category_boost",
-        "recency_score",
-        "frequency_score",
-        "confidence",
-        "topic_boost",
-    ]
-    assert list(result["memory"]) == FIELDS
     assert (result["memory"]["id"], result["memory"]["value"]) == (str(color.id), "蓝色")
     assert (result["category_boost"], result["frequency_score"], result["topic_boost"]) == (1.5, 0.5, 1.0)
     color.refresh_from_db()

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
@@ -25,7 +26,7 @@ from apps.memory.contexts import (
     record_context,
 )
 from apps.memory.models import Change, ContextEntry, SharedContext
-from tests.support.factories import SessionFactory, UserFactory
+from tests.support.factories import SessionFactory
 from tests.support.workers import run_together
 
 pytestmark = pytest.mark.spec("X1", "X3")
@@ -206,8 +207,7 @@ def test_a_turn_reads_the_contexts_of_its_session_with_one_query(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_addition_is_lost_when_several_write() -> None:
-    user = UserFactory()
+def test_no_addition_is_lost_when_several_write(user: User) -> None:
     context = create_context(user=user, title="t", content="c", now=NOW)
     jobs = [
         lambda number=number: append_entry(user=user, context_id=context.id, text=f"e{number}", now=NOW)
@@ -220,8 +220,7 @@ def test_no_addition_is_lost_when_several_write() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_writers_at_once_do_not_pass_the_limit_together() -> None:
-    user = UserFactory()
+def test_writers_at_once_do_not_pass_the_limit_together(user: User) -> None:
     context = create_context(user=user, title="t", content="c" * 65_000, now=NOW)
 
     def add(number: int) -> bool:
@@ -236,8 +235,7 @@ def test_writers_at_once_do_not_pass_the_limit_together() -> None:
 
 @pytest.mark.long
 @pytest.mark.django_db(transaction=True)
-def test_one_case_recorded_at_once_is_one_context() -> None:
-    session = SessionFactory()
+def test_one_case_recorded_at_once_is_one_context(session: Session) -> None:
     messages = [say(session) for _ in range(WRITERS)]
     run_together(
         [
@@ -308,8 +306,7 @@ def test_what_was_added_for_a_message_is_not_added_again(session: Session) -> No
 
 @pytest.mark.spec("X2")
 @pytest.mark.django_db(transaction=True)
-def test_two_runs_of_one_message_make_one_context() -> None:
-    session = SessionFactory()
+def test_two_runs_of_one_message_make_one_context(session: Session) -> None:
     message_id = say(session)
 
     def make() -> UUID:
@@ -339,3 +336,75 @@ def test_two_runs_of_one_message_make_one_context() -> None:
 def test_titles_of_one_case_and_of_two(one: str, other: str, same: bool) -> None:
     assert names_same_case(one, other) is same
     assert names_same_case(other, one) is same
+
+
+# Over REST
+
+CONTEXTS = "/memory/contexts"
+
+
+def post_context(client: APIClient, **fields: Any) -> dict[str, Any]:
+    response = client.post(CONTEXTS, {"title": "合同纠纷", "content": "甲方未付款", **fields})
+    assert response.status_code == 201
+    body: dict[str, Any] = response.json()
+    return body
+
+
+@pytest.mark.spec("X1")
+def test_a_context_is_made_listed_read_and_deleted(client: APIClient, user: User) -> None:
+    session = SessionFactory(user=user)
+    context = post_context(client, session_id=str(session.id))
+    assert list(context) == ["id", "session_id", "space", "title", "content", "entries", "created_at", "updated_at"]
+    assert (context["session_id"], context["title"]) == (str(session.id), "合同纠纷")
+    assert (context["content"], context["entries"]) == ("甲方未付款", [])
+    second = post_context(client, title="another")
+    assert second["session_id"] is None
+    page = client.get(CONTEXTS).json()
+    assert (page["count"], page["results"]) == (2, [second, context])
+    assert client.get(f"{CONTEXTS}?limit=1&offset=1").json()["results"] == [context]
+    assert client.get(f"{CONTEXTS}/{context['id']}").json() == context
+    deleted = client.delete(f"{CONTEXTS}/{context['id']}")
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": 1})
+    assert client.get(f"{CONTEXTS}/{context['id']}").status_code == 404
+    assert client.delete(f"{CONTEXTS}/{context['id']}").status_code == 404
+
+
+def test_orderings(client: APIClient) -> None:
+    first, second = post_context(client, title="一"), post_context(client, title="two")
+    assert client.post(f"{CONTEXTS}/{first['id']}/entries", {"text": "已付定金"}).status_code == 201
+    for ordering, titles in (
+        ("created_at", ["一", "two"]),
+        ("-created_at", ["two", "一"]),
+        ("updated_at", ["two", "一"]),
+        ("-updated_at", ["一", "two"]),
+    ):
+        listed = client.get(CONTEXTS, {"ordering": ordering}).json()["results"]
+        assert [context["title"] for context in listed] == titles
+    refused = client.get(CONTEXTS, {"ordering": "title"})
+    assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, ["ordering"])
+    assert second["created_at"] > first["created_at"]
+
+
+@pytest.mark.spec("X3")
+def test_an_entry_carries_author_and_time(client: APIClient) -> None:
+    path = f"{CONTEXTS}/{post_context(client)['id']}"
+    first = client.post(f"{path}/entries", {"text": "已付定金"})
+    second = client.post(f"{path}/entries", {"text": "filed", "author": "paralegal"})
+    assert (first.status_code, second.status_code) == (201, 201)
+    context = client.get(path).json()
+    assert second.json() == context
+    assert [(entry["author"], entry["text"]) for entry in context["entries"]] == [
+        ("li", "已付定金"),
+        ("paralegal", "filed"),
+    ]
+    assert list(context["entries"][0]) == ["id", "author", "text", "created_at"]
+    assert context["entries"][1]["created_at"] == context["updated_at"]
+
+
+@pytest.mark.long
+def test_a_list_takes_the_same_queries_however_long(client: APIClient, django_assert_num_queries: Any) -> None:
+    for number in range(5):
+        context = post_context(client, title=f"t{number}")
+        client.post(f"{CONTEXTS}/{context['id']}/entries", {"text": "x"})
+    with django_assert_num_queries(3):
+        client.get(CONTEXTS)

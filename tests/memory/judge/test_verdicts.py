@@ -488,8 +488,7 @@ def test_any_number_of_verdicts_takes_the_same_number_of_queries(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
-    user = UserFactory()
+def test_two_workers_with_the_same_fact_leave_one_memory(user: User) -> None:
     messages = [say(user, "我对虾过敏") for _ in range(2)]
     run_together([partial(record, user, [state(message, "用户对虾过敏。")]) for message in messages])
     assert show(user) == [("active", "用户对虾过敏。")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -13,9 +14,10 @@ from apps.accounts.models import User
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder
+from apps.core.llm.embedding_openai import OpenAIEmbedder
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import update_memory
-from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status
+from apps.memory.models import AtomicEmbedding, AtomicMemory, EmbeddingModel, LongTermEmbedding, Status
 from apps.memory.tasks import embed_memories as embed_memories_task
 from apps.memory.vectors import memories
 from apps.memory.vectors.embedders import embed_whole
@@ -184,3 +186,25 @@ def test_a_model_that_is_away_is_told_and_nothing_is_stored(user: User, remote: 
     with pytest.raises(ModelUnavailable):
         fill_missing()
     assert not AtomicEmbedding.objects.exists()
+
+
+# An embedder that has become another model: its vectors could not be compared with what is stored
+
+
+@pytest.mark.spec("V2")
+@pytest.mark.parametrize("dimensions", [32, 1, 31, 64, 768])
+def test_other_dimensions_than_the_stored_ones_are_refused(
+    user: User, scripted_model: ScriptedModel, request: pytest.FixtureRequest, dimensions: int
+) -> None:
+    name = f"remote {request.node.name}"  # no other process of this run has asked it
+    model = EmbeddingModel.objects.create(name=name, state="active")
+    (vector,) = embed_whole(OpenAIEmbedder(model=name, base_url=scripted_model.base_url), ["I live in Leeds."])
+    memory = add_atomic(user, "I live in Leeds.")
+    AtomicEmbedding.objects.create(memory=memory, user=user, model=model, embedding=vector)
+    scripted_model.embed = lambda texts: embed_with([[1.0] * dimensions] * len(texts))
+    message = f"answers with {dimensions} dimensions, and its stored vectors have 32"
+
+    refused = nullcontext() if dimensions == 32 else pytest.raises(ModelUnavailable, match=message)
+    with refused:
+        (found,) = embed_whole(OpenAIEmbedder(model=name, base_url=scripted_model.base_url), ["a"])
+        assert found is not None
