@@ -81,9 +81,7 @@ def holds_word(user: User) -> bool:
 
 
 def read_profile(user: User) -> ProfileSnapshot:
-    profile = get_user_profile(user=user)
-    assert profile is not None
-    return profile
+    return get_user_profile(user=user)
 
 
 def propose(user: User, section: str, text: str, *, said_at: datetime) -> None:

@@ -275,7 +275,6 @@ def test_a_value_in_the_first_person_waits_for_review(user: User, record: Record
 
 def is_accepted(key: str, value: Any, *, said: str, source: str = "user_stated", others: str = "") -> bool:
     proposal = read_proposal(ProposedEntry("fact", key, value, source=source, confidence=0.9))
-    assert proposal is not None
     return is_supported_by(proposal, said=said, others=others) and not is_vacuous(proposal.key, proposal.value)
 
 

@@ -305,7 +305,7 @@ def test_accepting_an_entry_supersedes_what_the_key_had_and_is_undone(user: User
 
 @pytest.mark.long
 @pytest.mark.spec("L3")
-def test_accepting_an_addition_and_a_removal(user: User) -> None:
+def test_what_is_accepted_is_added_to_what_the_key_has_by_then(user: User) -> None:
     LongTermMemoryFactory(user=user, key="过敏", value=["花生"], now=NOW)
     (added,) = propose(user, "过敏", "虾", mode="add")
     LongTermMemoryFactory(user=user, key="过敏", value=["花生", "蟹"], now=NOW)
@@ -313,11 +313,6 @@ def test_accepting_an_addition_and_a_removal(user: User) -> None:
     memory.refresh_from_db()
     assert (memory.id, memory.value, memory.mode) == (added, ["花生", "蟹", "虾"], "replace")
     assert find(LONG_TERM, user, "蟹") == [added]
-    (removed,) = propose(user, "过敏", ["花生", "蟹"], mode="remove")
-    assert accept_memory(LONG_TERM, user=user, memory_id=removed, now=NOW).value == ["虾"]
-    (last,) = propose(user, "过敏", "虾", mode="remove")
-    accept_memory(LONG_TERM, user=user, memory_id=last, now=NOW)
-    assert {status for _value, status, _by in show(LONG_TERM, user).values()} == {"superseded"}
 
 
 @each_kind

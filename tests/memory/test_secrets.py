@@ -191,5 +191,4 @@ def test_a_shared_context_takes_no_secret(user: User) -> None:
         user=user, title="Router", content=f"It is old. The password is {SECRET}.", session_id=session.id,
         message_id=None, now=NOW,  # type: ignore[arg-type]
     )  # fmt: skip
-    assert made is not None
     assert made.content == "It is old. The password is [password]."

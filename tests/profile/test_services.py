@@ -47,9 +47,7 @@ def propose(user: User, section: str, text: str, *, said_at: datetime = NOW, now
 
 
 def read(user: User) -> ProfileSnapshot:
-    snapshot = get_user_profile(user=user)
-    assert snapshot is not None
-    return snapshot
+    return get_user_profile(user=user)
 
 
 def pending(user: User) -> list[tuple[str, str]]:
@@ -443,7 +441,6 @@ def test_a_secret_is_refused_by_hand_and_masked_in_what_a_model_writes(user: Use
         update_profile(user=user, changes={"background": "My password is hunter2"}, now=NOW)
     propose(user, "background", "Lives in York. The wifi password is hunter2.")
     profile = get_user_profile(user=user)
-    assert profile is not None
     assert profile.texts == {"background": "Lives in York. The wifi password is [password]."}
 
 

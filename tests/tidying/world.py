@@ -194,6 +194,5 @@ def read_shown(request: ModelRequest) -> dict[int, str]:
 
 def _read_block(prompt: str) -> dict[int, str]:
     block = re.search(r"<memories>\n(.*?)\n</memories>", prompt, re.DOTALL)
-    assert block is not None
     rows = [json.loads(unescape(line)) for line in block[1].splitlines()]
     return {row["number"]: row["text"] for row in rows}

@@ -56,9 +56,7 @@ def change(
 
 
 def build(members: list[AtomicMemory], records: list[Change] | None = None) -> Line:
-    line = build_line(ATOMIC, members, records or [])
-    assert line is not None
-    return line
+    return build_line(ATOMIC, members, records or [])
 
 
 def read(line: Line) -> list[tuple[str, float, float | None]]:

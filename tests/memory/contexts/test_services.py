@@ -55,7 +55,6 @@ def record(session: Session, title: str, content: str, *, message_id: UUID | Non
 
 
 def read(context: SharedContext | None) -> tuple[str, str, list[str]]:
-    assert context is not None
     stored = get_context(context.user, context.id)
     return stored.title, stored.content, [entry.text for entry in stored.entries.all()]
 
@@ -137,7 +136,6 @@ def test_a_context_outlives_its_session(user: User, session: Session) -> None:
 def test_a_message_is_recorded_once(session: Session) -> None:
     message = say(session)
     first = record(session, "合同纠纷", "甲方未付款", message_id=message)
-    assert first is not None
     assert first.message_id == message
     again = record(session, "另一个标题", "另一种说法", message_id=message)
     assert again == first
@@ -252,7 +250,6 @@ def test_one_case_recorded_at_once_is_one_context(session: Session) -> None:
 def test_making_is_recorded_and_a_deletion_empties_the_record(session: Session) -> None:
     user = session.user
     context = record(session, "合同纠纷", "甲方未付款")
-    assert context is not None
     append_entry(user=user, context_id=context.id, text="乙方已起诉", now=NOW)
     made = Change.objects.get(kind="context")
     assert (made.action, made.object_id, made.before) == ("create", context.id, None)

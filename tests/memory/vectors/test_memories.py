@@ -41,7 +41,6 @@ def test_the_local_model_writes_the_vector_with_the_memory(user: User) -> None:
 
     row = AtomicEmbedding.objects.get()
     (expected,) = get_embedder().embed([memory.content])
-    assert expected is not None
     assert (row.user, row.memory, row.model.name) == (user, memory, "local/use-m3-512")
     assert row.embedding == pytest.approx(expected.tolist(), abs=1e-3)
 
@@ -52,9 +51,6 @@ def test_a_long_text_has_one_vector_of_all_its_parts(user: User) -> None:
     ((whole,),) = embed_memories([first + second]).values()
     one, other = embedder.embed([first[:900], second])
 
-    assert whole is not None
-    assert one is not None
-    assert other is not None
     assert float(whole @ one) > 0.5
     assert float(whole @ other) > 0.5
 
@@ -141,7 +137,6 @@ def test_a_text_that_was_refused_is_not_offered_with_each_sweep(user: User, remo
 def test_a_refused_text_is_offered_again_after_a_day(remote: ScriptedModel, bad: AtomicMemory) -> None:
     remote.embed = lambda texts: embed_with(map(make_vector, texts))
     bad.refresh_from_db()
-    assert bad.embedding_refusals is not None
     for hours, filled in ((23, 0), (25, 1)):
         at = timezone.now() - timedelta(hours=hours)
         AtomicMemory.objects.update(embedding_refusals=dict.fromkeys(bad.embedding_refusals, at.isoformat()))
@@ -157,7 +152,6 @@ def test_a_refusal_is_of_one_model_and_one_text(user: User, remote: ScriptedMode
     assert fill_missing() == 0
     assert len(remote.embedding_requests) > asked
     bad.refresh_from_db()
-    assert bad.embedding_refusals is not None
     assert bad.embedding_refusals.keys() == {"model_0", *(refusals or ())}
     update_memory(ATOMIC, user=user, memory_id=bad.id, changes={"content": "better"}, now=timezone.now())
     assert fill_missing() == 1

@@ -37,7 +37,6 @@ def test_messages_and_summaries_get_a_row_of_the_active_model(session: Session, 
     ]
     assert [row.created_at for row in rows] == [message.create_time for message in messages]
     (expected,) = get_embedder().embed(["我住在北京。"])
-    assert expected is not None
     assert rows[0].embedding == pytest.approx(expected.tolist(), abs=1e-6)
 
 

@@ -39,7 +39,7 @@ def count(session: Session, *, minutes: int) -> WorkingMemorySnapshot:
 def find_out(
     session: Session, snapshot: WorkingMemorySnapshot, *, topic: str | None = None, **variables: Any
 ) -> WorkingMemorySnapshot:
-    recorded = record_analysis(
+    return record_analysis(
         user=session.user,
         snapshot=snapshot,
         topic=topic,
@@ -48,8 +48,6 @@ def find_out(
         max_bytes=65536,
         now=snapshot.updated_at,
     )
-    assert recorded is not None
-    return recorded
 
 
 def state_of(session: Session, snapshot: WorkingMemorySnapshot) -> tuple[str | None, dict[str, Any]] | None:
@@ -66,7 +64,6 @@ def test_each_revision_is_found_again_in_order_of_writing(session: Session) -> N
     third = count(session, minutes=2)
     assert state_of(session, second) == ("旅行", {"目的地": "北京", "days": 3})
     state = state_of(session, third)
-    assert state is not None
     assert (state[0], list(state[1].items())) == ("旅行", [("days", 3), ("目的地", "上海")])
     assert state_of(session, first) is None
 
@@ -75,7 +72,6 @@ def test_each_revision_is_found_again_in_order_of_writing(session: Session) -> N
 def test_a_form_is_in_the_revision_it_made(session: Session) -> None:
     form = record_form(user=session.user, session_id=session.id, title="行程", fields={"去": "北京", "a": 1}, now=NOW)
     state = find_working_state(session.user, session.id, started_at=form.created_at, revision=form.revision)
-    assert state is not None
     assert list(state.variables.forms["行程"]["fields"]) == ["去", "a"]
 
 
@@ -182,7 +178,6 @@ def test_what_was_written_during_the_turn_is_kept(session: Session):
         user=session.user, session_id=session.id, now=NOW, changes={"context_variables": {"by hand": 1}}
     )
     recorded = record(snapshot, minutes=1, a=2)
-    assert recorded is not None
     assert dict(recorded.variables.values) == {"by hand": 1, "a": 2}
     assert WorkingMemory.objects.get().context_variables == {"by hand": 1, "a": 2}
 

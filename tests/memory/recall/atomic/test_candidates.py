@@ -65,7 +65,6 @@ def contents(found: AtomicRecall | None) -> list[str]:
 
 def frequencies(found: AtomicRecall | None) -> dict[str, dict[int, float]]:
     """By content, how often each of the query's terms, by its number, occurs."""
-    assert found is not None
     rows, known = found.rows, contents(found)
     counted: dict[str, dict[int, float]] = {content: {} for content in known}
     for row, term, frequency in zip(rows.row, rows.term, rows.frequency, strict=True):
@@ -114,7 +113,6 @@ def test_rows_are_in_the_order_in_which_they_were_said(
     ]
     create_atomic_memories(user=user, drafts=drafts, now=NOW)
     found = recall(user, "tea", asked(1))
-    assert found is not None
     by_session = [texts[0::2], texts[1::2]]
     if sessions[0] > sessions[1]:
         by_session.reverse()
@@ -132,7 +130,6 @@ def test_every_column_is_of_its_row(
     remember("The user's plan: tea at four", at=(1, 0), timestamp=NOW + timedelta(days=2))
     query = replace(asked(1), earlier_vector=vector(-1))
     found = recall(user, "green tea 咪咪", query)
-    assert found is not None
     rows = found.rows
     order = np.argsort(rows.time)
     assert [contents(found)[number][:4] for number in order] == ["Anna", "用户养了", "The "]
@@ -154,10 +151,8 @@ def test_what_has_no_vector_has_no_cosine(user: User, remember: Remember) -> Non
     remember("The user moved to Berlin.")
     AtomicEmbedding.objects.all().delete()
     found = recall(user, "Berlin", asked(1))
-    assert found is not None
     assert np.isnan(found.rows.cosine).tolist() == [True]
     without = recall(user, "Berlin")
-    assert without is not None
     assert np.isnan(without.rows.cosine).tolist() == [True]
 
 
@@ -166,7 +161,6 @@ def test_vectors_of_another_model_are_not_compared(user: User, remember: Remembe
     query = asked(1)
     other = QueryEmbedding(model_id=query.model_id + 1, vector=query.vector, min_similarity=0.5)
     found = recall(user, "", other)
-    assert found is not None
     assert np.isnan(found.rows.cosine).all()
 
 
@@ -182,7 +176,6 @@ def test_statistics_are_of_the_users_active_memories(
         remember("tea", status=status)
     remember("tea", owner=other)
     found = recall(user, "tea Berlin piano")
-    assert found is not None
     assert (found.memory_count, found.average_length) == (2, 2.0)
     assert found.document_frequencies.tolist() == [2, 1, 0]
     assert frequencies(found) == {"tea tea": {0: 2}, "tea and Berlin": {0: 1, 1: 1}}
@@ -212,7 +205,6 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
     memories = write_many(user, count=300)
     expected = brute_force_bm25(memories, text)
     everything = recall(user, text)
-    assert everything is not None
     scores = dict(
         zip(list_ids(everything), compute_keyword_scores(everything, AtomicQuery(text)).tolist(), strict=True)
     )
@@ -220,7 +212,6 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 20)
     best = recall(user, text)
-    assert best is not None
     assert len(best.rows) == 20
     assert sorted(compute_keyword_scores(best, AtomicQuery(text)), reverse=True) == pytest.approx(
         sorted(expected.values(), reverse=True)[:20]
@@ -234,14 +225,12 @@ def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.Mo
     vectors = dict(AtomicEmbedding.objects.filter(memory__in=memories).values_list("memory_id", "embedding"))
     cosines = {memory_id: float(np.dot(stored, query.vector)) for memory_id, stored in vectors.items()}
     everything = recall(user, "", query)
-    assert everything is not None
     assert dict(zip(list_ids(everything), everything.rows.cosine.tolist(), strict=True)) == pytest.approx(
         cosines, abs=1e-3
     )
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 20)
     found = recall(user, "", query)
-    assert found is not None
     nearest_first = sorted(cosines, key=lambda memory_id: -cosines[memory_id])[:20]
     assert dict(zip(list_ids(found), found.rows.cosine.tolist(), strict=True)) == pytest.approx(
         {memory_id: cosines[memory_id] for memory_id in nearest_first}, abs=1e-3
@@ -301,7 +290,6 @@ def test_hostile_text_is_text(user: User, remember: Remember, text: str) -> None
     remember(f"{text}: 颜色")
     found = recall(user, f"{text} 颜色")
     assert sorted(contents(found)) == sorted([f"{text} 颜色", f"{text}: 颜色", "plain 颜色"])
-    assert found is not None
     assert len(found.rows.speakers) == 3
 
 
