@@ -128,15 +128,13 @@ def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
 @pytest.fixture
 def user(db: None) -> User:
     """Somebody to whom things happen through the services."""
-    user: User = UserFactory.create(username="li")
-    return user
+    return UserFactory.create(username="li")
 
 
 @pytest.fixture
 def session(user: User) -> Session:
     """A conversation of theirs."""
-    session: Session = SessionFactory.create(user=user)
-    return session
+    return SessionFactory.create(user=user)
 
 
 @pytest.fixture

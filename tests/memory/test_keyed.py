@@ -137,7 +137,6 @@ def active_value(user: User, key: str) -> Any:
     return LongTermMemory.objects.get(user=user, key=key, status=Status.ACTIVE).value
 
 
-@pytest.mark.django_db
 @pytest.mark.spec("C9")
 @pytest.mark.parametrize(("key", "old", "new"), [("居住地", "北京", "上海"), ("lives in", "Bonn", "Berlin")])
 def test_an_older_value_is_kept_as_history(key: str, old: str, new: str, user: User) -> None:
@@ -150,14 +149,12 @@ def test_an_older_value_is_kept_as_history(key: str, old: str, new: str, user: U
     assert history.message.create_time == NOW - timedelta(days=97)
 
 
-@pytest.mark.django_db
 def test_the_same_said_before_refreshes(user: User) -> None:
     (made,) = say(user, "居住地", "上海", day=9)
     (update,) = say(user, "居住地", "上海", day=3)
     assert (update.id, update.action) == (made.id, "refreshed")
 
 
-@pytest.mark.django_db
 def test_an_older_guess_leaves_nothing(user: User) -> None:
     say(user, "居住地", "上海", day=9)
     say(user, "居住地", "北京", day=3, sure=0.4)

@@ -53,8 +53,7 @@ def paths(alice: ApiClient) -> list[str]:
 
 
 def change(client: ApiClient, path: str, **changes: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = client.patch(path, json=changes).raise_for_status().json()
-    return answer
+    return client.patch(path, json=changes).raise_for_status().json()
 
 
 def recall(client: ApiClient, model: ScriptedModel) -> list[dict[str, Any]]:

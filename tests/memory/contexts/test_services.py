@@ -343,8 +343,7 @@ CONTEXTS = "/memory/contexts"
 def post_context(client: APIClient, **fields: Any) -> dict[str, Any]:
     response = client.post(CONTEXTS, {"title": "合同纠纷", "content": "甲方未付款", **fields})
     assert response.status_code == 201
-    body: dict[str, Any] = response.json()
-    return body
+    return response.json()
 
 
 @pytest.mark.spec("X1")

@@ -111,11 +111,8 @@ def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
     assert retrieve(user, "unrelated", query_embedding=None) == []
 
 
-@pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["exact scan", "index"])
-def test_only_active_memories_of_the_user_are_neighbours(
-    user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_only_active_memories_of_the_user_are_neighbours(user: User) -> None:
     theirs = LongTermMemoryFactory.create(key="姓名", value="Violet").user
     create_memory(user=user, category="fact", key="名字", value="林小鱼", now=NOW)
     found = retrieve(user, "我叫什么")

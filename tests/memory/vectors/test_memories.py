@@ -22,8 +22,9 @@ from apps.memory.tasks import embed_memories as embed_memories_task
 from apps.memory.vectors import memories
 from apps.memory.vectors.embedders import embed_whole
 from apps.memory.vectors.memories import embed_memories, fill_missing, write_vectors
+from tests.memory.vectors.conftest import refuse
 from tests.support.factories import LongTermMemoryFactory, UserFactory
-from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+from tests.support.scripted_model import ScriptedModel, embed_with, refuse_with
 
 pytestmark = pytest.mark.django_db
 
@@ -102,10 +103,7 @@ def test_a_worker_adds_what_is_missing_for_everybody(user: User, remote: Scripte
 
 @pytest.mark.long
 def test_a_text_that_is_refused_holds_up_no_other(user: User, remote: ScriptedModel) -> None:
-    def answer(texts: list[str]) -> Behaviour:
-        return refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
-
-    remote.embed = answer
+    remote.embed = refuse("bad")
     for index in range(150):
         add_atomic(user, "bad" if index % 3 else f"text {index}")
 
@@ -116,7 +114,7 @@ def test_a_text_that_is_refused_holds_up_no_other(user: User, remote: ScriptedMo
 @pytest.fixture
 def bad(user: User, remote: ScriptedModel) -> AtomicMemory:
     """A memory whose text the model has refused."""
-    remote.embed = lambda texts: refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
+    remote.embed = refuse("bad")
     memory = add_atomic(user, "bad")
     assert fill_missing() == 0
     assert ["bad"] in [request.body["input"] for request in remote.embedding_requests]
@@ -135,7 +133,7 @@ def test_a_text_that_was_refused_is_not_offered_with_each_sweep(user: User, remo
 
 @pytest.mark.spec("V3")
 def test_a_refused_text_is_offered_again_after_a_day(remote: ScriptedModel, bad: AtomicMemory) -> None:
-    remote.embed = lambda texts: embed_with(map(make_vector, texts))
+    remote.embed = refuse()
     bad.refresh_from_db()
     for hours, filled in ((23, 0), (25, 1)):
         at = timezone.now() - timedelta(hours=hours)

@@ -17,9 +17,9 @@ from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.memory.vectors.messages import ModelsChanged, prepare_embeddings, store_embeddings
-from tests.memory.vectors.conftest import REMOTE, Say
+from tests.memory.vectors.conftest import REMOTE, Say, refuse
 from tests.support.factories import SessionFactory
-from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+from tests.support.scripted_model import ScriptedModel, refuse_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("V1", "V2", "V3")]
 
@@ -107,10 +107,7 @@ def test_what_others_said_is_not_looked_at(remote: ScriptedModel, say: Say, embe
 
 
 def test_one_refused_text_is_a_failure_of_its_message_only(remote: ScriptedModel, say: Say) -> None:
-    def answer(texts: list[str]) -> Behaviour:
-        return refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
-
-    remote.embed = answer
+    remote.embed = refuse("bad")
     messages = [say("one"), say("bad"), say("three")]
     prepared = prepare_embeddings(messages)
     store_embeddings(prepared)

@@ -22,9 +22,9 @@ from apps.memory.vectors.embedders import check_active_model, check_embedding_mo
 from apps.memory.vectors.memories import fill_missing
 from apps.memory.vectors.queries import search_conversations
 from apps.memory.vectors.reembedding import Progress, Stage, hold_reembedding, reembed
-from tests.memory.vectors.conftest import REMOTE, Say
+from tests.memory.vectors.conftest import REMOTE, Say, refuse
 from tests.support.factories import LongTermMemoryFactory
-from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+from tests.support.scripted_model import ScriptedModel, refuse_with
 
 pytestmark = [
     pytest.mark.django_db,
@@ -153,11 +153,7 @@ def test_what_is_said_meanwhile_is_not_lost(
 
 
 def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote: ScriptedModel) -> None:
-    def answer(texts: list[str]) -> Behaviour:
-        bad = [text for text in texts if "message 1" in text or "cat" in text]
-        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
-
-    remote.embed = answer
+    remote.embed = refuse("message 1", "cat")
     run()
 
     assert models() == {REMOTE: "active"}
@@ -165,11 +161,7 @@ def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote
 
 
 def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, remote: ScriptedModel) -> None:
-    def answer(texts: list[str]) -> Behaviour:
-        bad = [text for text in texts if "颜色" in text or "cat" in text]
-        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
-
-    remote.embed = answer
+    remote.embed = refuse("颜色", "cat")
     with hold_reembedding():
         steps = reembed(name=REMOTE)
         while (step := next(steps)).stage is not Stage.MEMORIES or step.done < step.total:
@@ -177,7 +169,7 @@ def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, r
         steps.close()
     assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({LOCAL: 2, REMOTE: 1}, {LOCAL: 1})
 
-    remote.embed = lambda texts: embed_with(map(make_vector, texts))
+    remote.embed = refuse()
     assert "0 messages, 2 memories" in run()
     assert models() == {REMOTE: "active"}
     assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({REMOTE: 2}, {REMOTE: 1})
@@ -192,9 +184,9 @@ def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
     def write_first(**given: Any) -> bool:
         monkeypatch.setattr(reembedding, "_switch", switch)
         AtomicMemory.objects.create(user=user, content="late", normalized_content="late", terms=[], term_count=0)
-        remote.embed = lambda texts: refuse_with(400) if "late" in texts else embed_with(map(make_vector, texts))
+        remote.embed = refuse("late")
         fill_missing()
-        remote.embed = lambda texts: embed_with(map(make_vector, texts))
+        remote.embed = refuse()
         return switch(**given)
 
     monkeypatch.setattr(reembedding, "_switch", write_first)

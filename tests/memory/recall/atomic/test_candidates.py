@@ -44,9 +44,6 @@ pytestmark = [
 WORDS = ["berlin", "tea", "猫", "咪咪", "上海", "hiking", "piano", "钢琴", "咖啡", "rain", "sister", "母亲"]
 
 
-BOTH_WAYS = pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["all", "index"])
-
-
 def recall(user: User, text: str, query: QueryEmbedding | None = None) -> AtomicRecall | None:
     if nearest.EXACT_SCAN_LIMIT == 0:
         AtomicEmbedding.objects.update(in_index=True)
@@ -101,11 +98,8 @@ def brute_force_bm25(memories: Sequence[AtomicMemory], text: str) -> dict[Any, f
     return scores
 
 
-@BOTH_WAYS
-def test_rows_are_in_the_order_in_which_they_were_said(
-    user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_rows_are_in_the_order_in_which_they_were_said(user: User) -> None:
     sessions = [create_session(user=user, title=title).id for title in ("one", "two")]
     texts = [f"tea {number}" for number in range(20)]
     drafts = [
@@ -120,11 +114,8 @@ def test_rows_are_in_the_order_in_which_they_were_said(
     assert list(found.rows.session) == [0] * 10 + [1] * 10
 
 
-@BOTH_WAYS
-def test_every_column_is_of_its_row(
-    user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_every_column_is_of_its_row(user: User, remember: Remember) -> None:
     remember("Anna: Do you like tea? Green tea?", at=(3, 4))
     remember("用户养了一只叫咪咪的猫。", at=(0, 1), timestamp=NOW + timedelta(days=1))
     remember("The user's plan: tea at four", at=(1, 0), timestamp=NOW + timedelta(days=2))
@@ -164,11 +155,8 @@ def test_vectors_of_another_model_are_not_compared(user: User, remember: Remembe
     assert np.isnan(found.rows.cosine).all()
 
 
-@BOTH_WAYS
-def test_statistics_are_of_the_users_active_memories(
-    user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_statistics_are_of_the_users_active_memories(user: User, remember: Remember) -> None:
     other = User.objects.create(username="other")
     remember("tea tea")
     remember("tea and Berlin")
@@ -182,12 +170,9 @@ def test_statistics_are_of_the_users_active_memories(
 
 
 @pytest.mark.spec("A3")
-@BOTH_WAYS
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("status", ["pending", "rejected", "superseded", "evicted"])
-def test_only_active_memories_of_the_user(
-    user: User, remember: Remember, status: str, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+def test_only_active_memories_of_the_user(user: User, remember: Remember, status: str) -> None:
     other = User.objects.create(username="other")
     session_id = create_session(user=user, title="").id
     remember("颜色 no longer", status=status, at=(1,), session_id=session_id)
