@@ -19,7 +19,7 @@ from apps.memory.lifecycle import create_atomic_memory, merge_memories
 from apps.memory.models import AtomicMemory, AtomicSource, LongTermMemory
 from apps.memory.transfer import export_memories, import_memories
 from apps.profile.models import UserProfile
-from tests.extraction.conftest import Answering
+from tests.extraction.conftest import Answering, read_prompt
 from tests.extraction.test_run import claim, contents, say
 from tests.support.answers import answer
 from tests.support.factories import SessionFactory, UserFactory
@@ -145,7 +145,7 @@ def test_the_setting_is_told_to_the_model_and_holds_whatever_it_answers(answerin
     say(session, ASKED, reply=REPLY)
     model = answering({"memories": [{"content": TOLD, "source": "assistant", "about": 2}]})
     extract(claim())
-    assert '"assistant": false' in model.requests[0].messages[1].content
+    assert '"assistant": false' in read_prompt(model)
     assert not AtomicMemory.objects.exists()
 
 
@@ -154,8 +154,8 @@ def test_known_memories_say_whose_words_they_are(answering: Answering) -> None:
     say(SessionFactory(user=user), "Thanks!")
     model = answering({})
     extract(claim())
-    assert f'"text": "{TOLD}", "source": "assistant"' in model.requests[0].messages[1].content
-    assert '"assistant": true' in model.requests[0].messages[1].content
+    assert f'"text": "{TOLD}", "source": "assistant"' in read_prompt(model)
+    assert '"assistant": true' in read_prompt(model)
 
 
 def test_what_was_deleted_is_not_learned_again(answering: Answering) -> None:

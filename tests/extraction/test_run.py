@@ -21,7 +21,7 @@ from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
 from apps.memory.models import AtomicMemory, Change, EmbeddingModel, LongTermMemory, SharedContext
 from apps.profile.models import UserProfile
-from tests.extraction.conftest import Answering
+from tests.extraction.conftest import Answering, read_prompt
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn
 from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, refuse_with
@@ -101,7 +101,7 @@ def test_rounds_become_memories_and_the_work_is_done(answering: Answering, sessi
     assert AtomicMemory.objects.get(user=user, status="superseded").content == "用户住在北京。"
     assert not Work.objects.exists()
     assert set(Change.objects.filter(message=moved).values_list("origin", "actor")) == {("extraction", None)}
-    assert '"number": 1, "kind": "atomic", "text": "用户住在北京。"' in model.requests[0].messages[1].content
+    assert '"number": 1, "kind": "atomic", "text": "用户住在北京。"' in read_prompt(model)
 
 
 def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: Answering, session: Session) -> None:
@@ -111,7 +111,7 @@ def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: A
     say(session, "Yes, him.")
     model = answering({"memories": [{"content": "Marc can't eat nuts.", "about": 1}]})
     extract(claim())
-    prompt = model.requests[0].messages[1].content
+    prompt = read_prompt(model)
     earlier = prompt[prompt.index("<earlier>") : prompt.index("</earlier>")]
     assert [json.loads(line)["text"] for line in earlier.splitlines()[1:]] == [
         *("before 1", "ok", "before 2", "ok", "before 3", "It is Marc who can't eat nuts?")
@@ -324,8 +324,8 @@ def test_a_backlog_of_a_session_shares_one_call_with_its_replies(answering: Answ
     for text in ("一", "二", "三"):
         say(session, text, reply=f"答{text}")
     extract(claim())
-    (request,) = model.requests
-    lines = [json.loads(line) for line in request.messages[1].content.splitlines() if line.startswith('{"number"')]
+    assert len(model.chat_requests) == 1
+    lines = [json.loads(line) for line in read_prompt(model).splitlines() if line.startswith('{"number"')]
     assert [line["text"] for line in lines] == ["一", "答一", "二", "答二", "三", "答三"]
     assert not Work.objects.exists()
 
@@ -351,7 +351,7 @@ def test_long_term_entries_come_from_recorded_messages_only(answering: Answering
     extract(claim())
     memory = LongTermMemory.objects.get(user=session.user)
     assert (memory.key, memory.value, memory.message) == ("居住地", "北京", recorded)
-    asked = ['{"entries": true' in request.messages[1].content for request in model.requests]
+    asked = ['{"entries": true' in read_prompt(model, call=call) for call in (0, 1)]
     assert asked == [False, True]
 
 
@@ -364,7 +364,7 @@ def test_what_a_recorded_message_says_to_remember_is_kept_word_for_word_and_show
     )
     user = learn_from("Remember that my passport expires on 3 March 2027.", recorded=True)
     assert contents(user) == ["my passport expires on 3 March 2027."]
-    assert '"number": 1, "kind": "atomic", "text": "my passport' in model.requests[0].messages[1].content
+    assert '"number": 1, "kind": "atomic", "text": "my passport' in read_prompt(model)
 
 
 @pytest.mark.spec("L9", "C9")
@@ -444,7 +444,7 @@ def test_messages_of_another_person_are_not_read(answering: Answering) -> None:
     extract(claim())
     say(mine, "我住在北京")
     extract(claim())
-    assert "1234" not in model.requests[1].messages[1].content
+    assert "1234" not in read_prompt(model, call=1)
 
 
 def learn_cello(about: int) -> dict[str, Any]:
@@ -495,7 +495,7 @@ def test_what_another_memory_put_into_a_message_is_not_read(
     say(session, text, recorded=recorded)
     model = answering({"memories": []})
     extract(claim())
-    prompt = model.requests[0].messages[1].content
+    prompt = read_prompt(model)
     said = [json.loads(line) for line in prompt.splitlines() if '"role": "user"' in line]
     assert [line["text"] for line in said] == ["Hi", own]
     assert "latex" not in prompt
@@ -506,7 +506,7 @@ def test_what_another_memory_put_into_a_message_is_not_read(
 def test_a_message_of_nothing_but_an_echo_asks_no_model(answering: Answering) -> None:
     model = answering({"memories": []})
     learn_from(ECHO, recorded=True)
-    assert not model.requests
+    assert not model.chat_requests
     assert not Work.objects.exists()
 
 
@@ -559,7 +559,7 @@ def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answer
     assert dict(LongTermMemory.objects.values_list("key", "status")) == {"home": "active"}
     message.refresh_from_db()
     assert message.not_remembered == ["health"]
-    instructions = model.requests[0].messages[0].content
+    instructions = model.chat_requests[0].messages[0]["content"]
     assert 'add nothing of the kinds "health", "money" to "profile" and "context"' in " ".join(instructions.split())
 
 
@@ -567,8 +567,8 @@ def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answer
 def test_marks_cost_nothing_where_everything_is_remembered(answering: Answering) -> None:
     model = answering({"memories": [{"content": "The user takes lithium.", "about": 1}]})
     learn_from("I take lithium.")
-    (request,) = model.requests
-    assert "sensitive" not in f"{request.messages}{request.response_format.schema}"
+    (request,) = model.chat_requests
+    assert "sensitive" not in json.dumps(request.body)
     assert AtomicMemory.objects.get().sensitive == []
 
 
@@ -584,7 +584,7 @@ def test_a_statement_with_a_secret_is_left_out_and_the_others_are_kept(
     statements.append("The password of the user's router is [password].")
     model = answering({"memories": [{"content": content, "about": 1} for content in statements]})
     extract(claim())
-    prompt = model.requests[0].messages[-1].content
+    prompt = read_prompt(model)
     assert ("The password of my router is [password]." in prompt) is masked
     assert [memory.content for memory in AtomicMemory.objects.all()] == ["The user moved to York."]
     message.refresh_from_db()
