@@ -133,16 +133,6 @@ def test_the_same_value_again_refreshes(user: User, record: Record, first: Any, 
     assert memory.confidence == 0.9
 
 
-def test_a_new_value_supersedes_whatever_the_category(user: User, record: Record) -> None:
-    (old,) = record(entry("最喜欢的编程语言", "Python"))
-    (new,) = record(entry("最喜歡的編程語言", "Rust", category="fact"), now=NOW + timedelta(days=1))
-    assert (new.action, new.category) == (Action.SUPERSEDED, "fact")
-    assert new.id != old.id
-    before = LongTermMemory.objects.get(id=old.id)
-    assert (before.status, before.superseded_by_id, before.value) == ("superseded", new.id, "Python")
-    assert LongTermMemory.objects.get(id=new.id).status == "active"
-
-
 @pytest.mark.long
 def test_lists_gain_and_lose_items(user: User, record: Record) -> None:
     record(entry("过敏", "花生", category="fact", mode="add"))

@@ -228,13 +228,6 @@ def test_what_has_changed_since_is_not_undone(user: User) -> None:
     assert states(user) == {("Paris", "rejected")}
 
 
-def test_nothing_is_undone_twice(user: User) -> None:
-    create(user, "city", "Paris")
-    operation = last(user)
-    undo(user, operation)
-    assert "already undone" in refused(user, operation)
-
-
 def test_what_comes_back_does_not_push_out_what_has_its_key_by_now(user: User) -> None:
     memory = create(user, "city", "Paris")
     update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"key": "town"}, now=NOW)
