@@ -24,7 +24,11 @@ from apps.memory.management.commands.evaluate_retrieval import (
 )
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4"), pytest.mark.long]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("A4"),
+    pytest.mark.long_except("test_recall_and_hit", "test_reciprocal_rank", "test_ndcg_weighs_grades_and_places"),
+]
 
 ROWS = [
     ("u1/0", "u1", "s1", "小林", "我养了一只叫咪咪的猫。"),

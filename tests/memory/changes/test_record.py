@@ -69,11 +69,12 @@ def test_a_new_memory_is_recorded_with_all_a_person_could_care_for(user: User) -
 def test_what_supersedes_and_what_is_superseded_are_one_operation(user: User) -> None:
     old = create(user, "城市", "北京")
     with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
-        (new,) = learn(user, entry("城市", "上海"), now=LATER)
+        (new,) = learn(user, entry("城市", "上海", category="preference"), now=LATER)
     first, *rest = Change.objects.order_by("id")
     assert [(change.action, change.object_id) for change in rest] == [("supersede", old.id), ("create", new)]
     assert rest[0].operation == rest[1].operation != first.operation
     assert {(change.actor, change.origin, change.created_at) for change in rest} == {(None, "extraction", LATER)}
+    assert [change.after["category"] for change in rest] == ["fact", "preference"]
     assert rest[0].before["status"] == "active"
     assert rest[0].after == {**rest[0].before, "status": "superseded", "superseded_by": str(new)}
 
