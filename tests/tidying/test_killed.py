@@ -55,8 +55,8 @@ class Answers:
 
     def _answer(self, request: RecordedRequest) -> str | Reply:
         self.asked += 1
-        judge = CapableModel(self._world)
-        text = json.dumps({"changes": judge.judge_text(request.messages[-1]["content"])}, ensure_ascii=False)
+        changes = list(CapableModel(self._world).judge(request.messages[-1]["content"]))
+        text = json.dumps({"changes": changes}, ensure_ascii=False)
         return Reply((self._gate, text)) if self.asked == self._holds else text
 
 

@@ -48,7 +48,7 @@ class StandIn:
         self.shown: list[list[str]] = []
 
     async def stream(self, request: Any) -> Any:
-        texts = read_shown(request)
+        texts = read_shown(request.messages[-1].content)
         self.shown.append(list(texts.values()))
         made = self._make({text: number for number, text in texts.items()})
         if isinstance(made, Exception):
@@ -227,25 +227,25 @@ def test_what_waits_about_a_deleted_memory_goes_with_it(user: User, connect: Con
 # What fails
 
 
-@pytest.mark.parametrize("error", ["unreachable", "timeout"])
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ('{"changes": [{"action": "replace", "memories": [1], "keep": 2', "bad_answer"),
+        (ModelUnavailable("Away.", fields={"reason": "unreachable"}), "unreachable"),
+        (ModelUnavailable("Away.", fields={"reason": "timeout"}), "timeout"),
+    ],
+)
 def test_a_run_by_hand_fails_at_once_and_one_of_the_schedule_is_tried_again(
-    user: User, connect: Connect, error: str
+    user: User, connect: Connect, answer: Any, error: str
 ) -> None:
     learn(user, LEEDS, YORK)
-    connect(StandIn(lambda _numbers: ModelUnavailable("Away.", fields={"reason": error})))
+    connect(StandIn(lambda _numbers: answer))
     run = tidy(user)
-    assert (run.state, run.error) == ("failed", f"model_unavailable: {error}")
+    assert (run.state, run.error, list_active(user)) == ("failed", f"model_unavailable: {error}", {LEEDS, YORK})
     claimed = tidy(user, by_hand=False)
     assert (claimed.state, claimed.claim) == ("waiting", None)
     assert claimed.due_at > timezone.now()
     assert claim_run(token="test", now=timezone.now()) is None
-
-
-def test_an_answer_that_is_no_json_changes_nothing(user: User, connect: Connect) -> None:
-    learn(user, LEEDS, YORK)
-    connect(StandIn(lambda _numbers: '{"changes": [{"action": "replace", "memories": [1], "keep": 2'))
-    assert tidy(user).error == "model_unavailable: bad_answer"
-    assert list_active(user) == {LEEDS, YORK}
 
 
 def test_the_database_goes_in_the_middle_of_writing(

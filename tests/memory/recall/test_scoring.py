@@ -106,14 +106,11 @@ def test_idf(memory_count: int, document_frequency: int, idf: float) -> None:
     assert idf > 0
 
 
-def test_keyword_score_weighs_modes_by_idf() -> None:
+def test_keyword_score_weighs_modes_by_idf_which_is_one_in_the_fallback() -> None:
     statistics = CorpusStatistics(memory_count=10, document_frequencies={"喜欢": 8, "颜色": 1})
     [found] = rank(make_candidate("颜色", "蓝色"), keywords=["喜欢", "颜色"], statistics=statistics)
     common, rare = math.log(1 + 2.5 / 8.5), math.log(1 + 9.5 / 1.5)
     assert found.keyword_score == pytest.approx(rare / (common + rare))
-
-
-def test_idf_is_one_in_the_fallback() -> None:
     [found] = rank(make_candidate("颜色", "蓝色"), keywords=["喜欢", "颜色"], statistics=None)
     assert found.keyword_score == 0.5
 

@@ -160,7 +160,9 @@ def test_vectors_of_a_model_that_was_retired_meanwhile_are_made_again(say: Say) 
     assert not ConversationEmbedding.objects.exists()
 
 
-def test_while_a_model_is_built_messages_get_vectors_of_both(say: Say, embed: Embed, remote: ScriptedModel) -> None:
+def test_while_a_model_is_built_messages_get_vectors_of_both_and_if_it_is_away_of_the_active_one(
+    say: Say, embed: Embed, remote: ScriptedModel
+) -> None:
     EmbeddingModel.objects.create(name="local/use-m3-512", state="active")
     EmbeddingModel.objects.create(name=REMOTE, state="building")
     message = say("我住在北京。")
@@ -171,17 +173,9 @@ def test_while_a_model_is_built_messages_get_vectors_of_both(say: Say, embed: Em
     assert rows["local/use-m3-512"][:512].any()
     assert not rows[REMOTE][32:].any()
 
-
-def test_a_model_being_built_that_is_away_keeps_nobody_from_the_active_one(
-    say: Say, embed: Embed, remote: ScriptedModel
-) -> None:
-    EmbeddingModel.objects.create(name="local/use-m3-512", state="active")
-    EmbeddingModel.objects.create(name=REMOTE, state="building")
     remote.embed = lambda texts: refuse_with(401)
-
     prepared = prepare_embeddings([say("x")])
-    assert prepared.failures == {}
-    assert store_embeddings(prepared) == 1
+    assert (prepared.failures, store_embeddings(prepared)) == ({}, 1)
 
 
 @pytest.mark.long

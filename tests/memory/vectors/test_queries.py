@@ -96,20 +96,18 @@ def test_a_model_that_cannot_be_asked_any_more_makes_nothing_fail(settings: Sett
     assert embed_query("x", deadline=PATIENT) is None
 
 
-def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
+@pytest.mark.spec("R3")
+def test_the_same_query_is_asked_once_until_texts_are_forgotten(
+    remote: ScriptedModel, remote_model: EmbeddingModel
+) -> None:
     first = embed_query("x", deadline=PATIENT)
     second = embed_query("x", deadline=PATIENT)
 
     assert first.vector is second.vector
     assert len(remote.embedding_requests) == 1
 
-
-@pytest.mark.spec("R3")
-def test_queries_are_forgotten_with_the_texts(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
-    embed_query("x", deadline=PATIENT)
     clear_text_caches()
     embed_query("x", deadline=PATIENT)
-
     assert len(remote.embedding_requests) == 2
 
 

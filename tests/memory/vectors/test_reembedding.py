@@ -338,9 +338,12 @@ def test_the_check_says_in_plain_words_that_the_model_was_changed(filled: None, 
     assert check_active_model(databases=["default"]) == []
 
 
-def test_the_check_has_nothing_to_say_before_the_first_vector() -> None:
+def test_before_the_first_vector_there_is_nothing_to_say_or_to_change() -> None:
     assert check_active_model(databases=["default"]) == []
     assert check_active_model(databases=None) == []
+    assert not begin_reembedding(CHOSEN)
+    assert not continue_reembedding(seconds=60)
+    assert models() == {}
 
 
 def test_an_address_without_a_model_is_told(settings: Any) -> None:
@@ -374,6 +377,7 @@ def finish(seconds: float = 0) -> int:
 
 def test_workers_do_it_bit_by_bit(chosen: ScriptedModel) -> None:
     assert models() == {LOCAL: "active", CHOSEN: "building"}
+    assert check_active_model(databases=["default"]) == []  # a change under way is no finding
     assert finish() > 2
     assert models() == {CHOSEN: "active"}
     assert set(ConversationEmbedding.objects.values_list("model__name", flat=True)) == {CHOSEN}
@@ -399,10 +403,6 @@ def test_a_model_that_does_not_answer_is_asked_again_later(chosen: ScriptedModel
     assert models() == {LOCAL: "active", CHOSEN: "building"}
     assert finish(seconds=60) == 1
     assert models() == {CHOSEN: "active"}
-
-
-def test_a_change_under_way_is_no_finding_of_the_checks(chosen: ScriptedModel) -> None:
-    assert check_active_model(databases=["default"]) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -434,9 +434,3 @@ def test_a_choice_may_be_taken_back_halfway(chosen: ScriptedModel) -> None:
     assert models() == {LOCAL: "active"}
     assert set(ConversationEmbedding.objects.values_list("model__name", flat=True)) == {LOCAL}
     ModelServer.objects.all().delete()
-
-
-def test_without_any_vectors_there_is_nothing_to_change(db: None) -> None:
-    assert not begin_reembedding(CHOSEN)
-    assert not continue_reembedding(seconds=60)
-    assert models() == {}

@@ -294,11 +294,8 @@ def test_one_session_only(say: Say, embed: Embed, session: Session, client: APIC
     assert [item["content"] for item in results] == ["我喜欢喝茶。"]
 
 
-def test_nothing_was_ever_embedded(client: APIClient) -> None:
+def test_bad_input_and_nothing_to_find(client: APIClient) -> None:
     assert search(client, query="我喜欢喝茶").json() == {"results": []}
-
-
-def test_bad_input(client: APIClient) -> None:
     refused = search(client, query=" ", top_k=True, threshold="0.5")
     assert (refused.status_code, set(refused.json()["error"]["fields"])) == (400, {"query", "top_k", "threshold"})
     assert search(client, query="x", chat_id="no").status_code == 404
