@@ -26,18 +26,7 @@ from tests.support.http_server import ApiClient
 from tests.support.judged import learn
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.spec("D3", "L10"),
-    pytest.mark.long_except(
-        "test_what_is_remembered_lists_it_as_muted_and_no_model_gets_it",
-        "test_a_change_of_it_is_recorded_undone_exported_and_imported",
-        "test_a_turn_recalls_it_with_its_last_day_and_no_longer_after_that",
-        "test_an_entry_of_a_turn_has_it_too",
-        "test_said_again_it_is_valid_again",
-        "test_what_is_neither_yes_nor_no_or_no_time_is_refused",
-    ),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("D3", "L10")]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 FRIDAY, OVER = "2026-11-28T00:00:00Z", "2026-01-01T00:00:00Z"
@@ -62,6 +51,7 @@ def recall(client: ApiClient, model: ScriptedModel) -> list[dict[str, Any]]:
     return [json.loads(line) for line in block.splitlines()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("withheld", "given"), [({"muted": True}, {"muted": False}), ({"valid_until": OVER}, {"valid_until": None})]
 )
@@ -121,6 +111,7 @@ def test_what_is_neither_yes_nor_no_or_no_time_is_refused(
 # Muted
 
 
+@pytest.mark.long
 def test_the_list_can_be_narrowed(alice: ApiClient, paths: list[str]) -> None:
     for path in paths:
         kind = path.rpartition("/")[0]
@@ -142,6 +133,7 @@ def test_what_is_remembered_lists_it_as_muted_and_no_model_gets_it(
     assert "Rome" not in model.chat_requests[-1].blocks
 
 
+@pytest.mark.long
 def test_the_extraction_still_knows_it_among_many(alice: ApiClient, paths: list[str]) -> None:
     for path in paths:
         change(alice, path, muted=True)
@@ -153,6 +145,7 @@ def test_the_extraction_still_knows_it_among_many(alice: ApiClient, paths: list[
     assert {memory.memory_id for memory in known} >= {uuid.UUID(path.rpartition("/")[2]) for path in paths}
 
 
+@pytest.mark.long
 def test_changes_from_before_a_memory_was_muted_and_unmuted_can_be_undone(alice: ApiClient, paths: list[str]) -> None:
     entry = LongTermMemory.objects.get()
     update_memory(LONG_TERM, user=alice.user, memory_id=entry.id, changes={"value": "in Pisa"}, now=NOW)
@@ -163,6 +156,7 @@ def test_changes_from_before_a_memory_was_muted_and_unmuted_can_be_undone(alice:
     assert LongTermMemory.objects.get().value == "in Rome"
 
 
+@pytest.mark.long
 def test_other_fields_are_changed_with_it_and_a_new_value_of_a_muted_key_is_muted(
     alice: ApiClient, paths: list[str]
 ) -> None:

@@ -16,18 +16,6 @@ from apps.memory.working import count_turn, record_form, update_working_memory
 from tests.support.entries import propose
 from tests.support.factories import LongTermMemoryFactory
 
-pytestmark = pytest.mark.long_except(
-    "test_a_new_memory_is_201_the_same_200_another_value_201",
-    "test_the_list_is_newest_first_paged_and_active",
-    "test_get_put_patch",
-    "test_accept_and_reject",
-    "test_a_bad_batch_deletes_nothing",
-    "test_copies_are_shown_and_removed_on_request",
-    "test_search_ranks_and_counts_no_use",
-    "test_unknown_query_values_are_refused",
-    "test_bad_searches",
-)
-
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MEMORIES, ATOMIC = "/memory/long-term", "/memory/atomic"
 
@@ -78,6 +66,7 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
 GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -116,6 +105,7 @@ def test_the_list_is_newest_first_paged_and_active(client: APIClient, user: User
     assert page["previous"] is not None
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 def test_filters(client: APIClient, user: User) -> None:
     remember(user, "a", "v", category="fact", source="inferred")
@@ -132,6 +122,7 @@ def test_filters(client: APIClient, user: User) -> None:
     assert listed(client, status="") == listed(client)
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1", "K3")
 @pytest.mark.parametrize(
     ("search", "found"),
@@ -159,6 +150,7 @@ def test_search_in_the_list(client: APIClient, user: User, search: str, found: l
     assert listed(client, search=search) == found
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 def test_orderings(client: APIClient, user: User) -> None:
     one = remember(user, "b", "v", confidence=0.5)
@@ -201,6 +193,7 @@ def test_unknown_query_values_are_refused(client: APIClient, path: str, query: d
     assert error_fields(client.get(path, query)) == {field}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [5, 50])
 def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
     client: APIClient, user: User, session: Session, rows: int, django_assert_num_queries: Any
@@ -245,6 +238,7 @@ def test_accept_and_reject(client: APIClient, user: User) -> None:
 # Deleting
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_delete_one_some_and_all(client: APIClient, user: User) -> None:
     one, two, *_others = (remember(user, f"k{number}", "v") for number in range(4))
@@ -299,6 +293,7 @@ def test_search_ranks_and_counts_no_use(client: APIClient, user: User) -> None:
     assert (color.access_count, color.last_accessed) == (0, NOW)
 
 
+@pytest.mark.long
 @pytest.mark.spec("K7")
 def test_search_takes_the_topic_of_a_session(client: APIClient, user: User, session: Session) -> None:
     remember(user, "编程语言", "Python")
@@ -330,6 +325,7 @@ def test_bad_searches(client: APIClient, path: str, query: dict[str, str], statu
     error_fields(client.get(f"{path}/search", query), status=status, code=code)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [int("9" * 400), -int("9" * 400), int("9" * 310)])
 @pytest.mark.parametrize("name", ["threshold", "top_k"])
 def test_a_number_that_is_too_large_is_refused(client: APIClient, name: str, number: int) -> None:

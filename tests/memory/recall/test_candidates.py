@@ -18,18 +18,7 @@ from apps.memory.recall.long_term import recall_candidates
 from apps.memory.types import Recall
 from tests.memory.recall.conftest import NOW, Remember, break_full_text
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.spec("K3", "K4"),
-    pytest.mark.long_except(
-        "test_finds",
-        "test_a_failed_statement_leaves_the_transaction_usable",
-        "test_one_round_trip",
-        "test_places_go_to_rare_keywords_first",
-        "test_only_active_memories_of_the_user",
-        "test_every_field_is_read",
-    ),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("K3", "K4")]
 
 
 def recall(user: User, *keywords: str, **options: Any) -> Recall:
@@ -74,6 +63,7 @@ def test_finds(user: User, remember: Remember, keyword: str, key: str, value: An
     assert (found.statistics is None) is (prepare is break_full_text)
 
 
+@pytest.mark.long
 def test_the_fallback_fills_its_places_by_preference_then_number_of_keywords(user: User, remember: Remember) -> None:
     remember("颜色一", "红", last_accessed=NOW)
     remember("颜色二", "深 蓝色", last_accessed=NOW - timedelta(days=9))
@@ -103,6 +93,7 @@ def test_one_round_trip(user: User, remember: Remember) -> None:
     assert len(captured) == 0
 
 
+@pytest.mark.long
 def test_statistics_count_the_users_active_memories(user: User, remember: Remember) -> None:
     other = User.objects.create(username="other")
     remember("喜欢的颜色", "蓝色")
@@ -115,6 +106,7 @@ def test_statistics_count_the_users_active_memories(user: User, remember: Rememb
     assert found.statistics.document_frequencies == {"喜欢": 2, "颜色": 1, "pyth": 1, "没有": 0}
 
 
+@pytest.mark.long
 def test_statistics_include_what_only_the_substring_arm_finds(user: User, remember: Remember) -> None:
     remember("language", "Python")
     remember("other", "Cython")
@@ -123,6 +115,7 @@ def test_statistics_include_what_only_the_substring_arm_finds(user: User, rememb
     assert keys(found) == {"language", "other"}
 
 
+@pytest.mark.long
 def test_the_substring_arm_is_asked_only_while_places_are_free(user: User, remember: Remember) -> None:
     remember("first", "thonburi")
     remember("second", "thonet")
@@ -140,6 +133,7 @@ def test_places_go_to_rare_keywords_first(user: User, remember: Remember) -> Non
     assert keys(recall(user, "工作", "咖啡", candidate_limit=2)) == {"工作的咖啡", "咖啡"}
 
 
+@pytest.mark.long
 def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
     user: User, remember: Remember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +181,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long
 @BOTH_ARMS
 @pytest.mark.parametrize("keyword", HOSTILE, ids=lambda keyword: repr(keyword[:20]))
 def test_hostile_keywords_are_text(user: User, remember: Remember, keyword: str, prepare: Any) -> None:
@@ -198,6 +193,7 @@ def test_hostile_keywords_are_text(user: User, remember: Remember, keyword: str,
     assert LongTermMemory.objects.defer("search_vector").count() == 2
 
 
+@pytest.mark.long
 def test_a_value_of_any_size_and_shape_comes_back(user: User, remember: Remember) -> None:
     values: Sequence[Any] = ["长" * 32_000, "w" * 32_000, {"a": [1, 2.5, None, {"b": "猫"}]}, [], 3, True, "'\\ %_"]
     for number, value in enumerate(values):

@@ -29,17 +29,7 @@ from apps.memory.types import AtomicDraft
 from apps.memory.vectors.queries import QueryEmbedding
 from tests.memory.recall.atomic.conftest import NOW, Remember, asked, vector
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.spec("A4"),
-    pytest.mark.long_except(
-        "test_rows_are_in_the_order_in_which_they_were_said",
-        "test_every_column_is_of_its_row",
-        "test_only_active_memories_of_the_user",
-        "test_hostile_text_is_text",
-        "test_nothing_to_look_for_takes_no_statement",
-    ),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
 
 WORDS = ["berlin", "tea", "猫", "咪咪", "上海", "hiking", "piano", "钢琴", "咖啡", "rain", "sister", "母亲"]
 
@@ -138,6 +128,7 @@ def test_every_column_is_of_its_row(user: User, remember: Remember) -> None:
     }
 
 
+@pytest.mark.long
 def test_what_has_no_vector_has_no_cosine(user: User, remember: Remember) -> None:
     remember("The user moved to Berlin.")
     AtomicEmbedding.objects.all().delete()
@@ -147,6 +138,7 @@ def test_what_has_no_vector_has_no_cosine(user: User, remember: Remember) -> Non
     assert np.isnan(without.rows.cosine).tolist() == [True]
 
 
+@pytest.mark.long
 def test_vectors_of_another_model_are_not_compared(user: User, remember: Remember) -> None:
     remember("The user moved to Berlin.", at=(1,))
     query = asked(1)
@@ -155,6 +147,7 @@ def test_vectors_of_another_model_are_not_compared(user: User, remember: Remembe
     assert np.isnan(found.rows.cosine).all()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("both_ways")
 def test_statistics_are_of_the_users_active_memories(user: User, remember: Remember) -> None:
     other = User.objects.create(username="other")
@@ -185,6 +178,7 @@ def test_only_active_memories_of_the_user(user: User, remember: Remember) -> Non
     assert read_candidates(user, [theirs.id]) == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["berlin tea", "猫 咪咪", "hiking 钢琴 rain berlin 母亲", "咖啡"])
 def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
@@ -203,6 +197,7 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
     )
 
 
+@pytest.mark.long
 def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
     write_many(User.objects.create(username="other"), count=300)
@@ -222,6 +217,7 @@ def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.Mo
     )
 
 
+@pytest.mark.long
 def test_beside_a_hit_stand_the_turns_around_it(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 1)
@@ -236,6 +232,7 @@ def test_beside_a_hit_stand_the_turns_around_it(user: User, monkeypatch: pytest.
     assert contents(recall(user, "tea")) == expected
 
 
+@pytest.mark.long
 def test_the_index_is_read_until_enough_is_the_users_own(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(nearest, "EF_SEARCH", 10)
@@ -278,6 +275,7 @@ def test_hostile_text_is_text(user: User, remember: Remember, text: str) -> None
     assert len(found.rows.speakers) == 3
 
 
+@pytest.mark.long
 def test_every_field_is_read(user: User, remember: Remember) -> None:
     memory = remember("tea", tags=["饮食"], event_start=NOW, event_end=NOW + timedelta(hours=1))
     candidate = read_candidates(user, [memory.id])[memory.id]
