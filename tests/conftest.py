@@ -14,9 +14,13 @@ import pytest
 from django.conf import settings
 from django.db import connections
 from django.utils import translation
+from redis import Redis
 
+from apps.accounts.models import User
+from apps.conversations.models import Session
 from apps.embedded.layout import DataLayout, broker_url, redis_url
 from apps.embedded.servers import get_missing_servers
+from tests.support.factories import SessionFactory, UserFactory
 from tests.support.scripted_model import MODEL, ScriptedModel
 from tests.support.servers import copy_cluster, make_data_folder, remove_data_folder, run_servers
 
@@ -119,3 +123,23 @@ def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
     """The scripted model server as the product's chat model, in turns and in the background."""
     settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "test", scripted_model.base_url, MODEL
     return scripted_model
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    """Somebody to whom things happen through the services."""
+    return UserFactory.create(username="li")
+
+
+@pytest.fixture
+def session(user: User) -> Session:
+    """A conversation of theirs."""
+    return SessionFactory.create(user=user)
+
+
+@pytest.fixture
+def log(tmp_path: Path, servers: None) -> Iterator[Path]:
+    """Where worker processes write, shown when the test fails. What another test queued is none of theirs."""
+    Redis.from_url(settings.REDIS_URL).flushall()
+    yield tmp_path / "workers.log"
+    print((tmp_path / "workers.log").read_text())

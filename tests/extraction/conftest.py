@@ -8,33 +8,24 @@ from typing import Any
 
 import pytest
 
-from apps.core.llm.types import ModelRequest
+from tests.support.scripted_model import ScriptedModel
 
-
-class StandInModel:
-    """Answers with what a test says, and keeps what it was asked."""
-
-    name = "stand-in"
-
-    def __init__(self, answer: str) -> None:
-        self.answer = answer
-        self.requests: list[ModelRequest] = []
-
-    async def stream(self, request: ModelRequest) -> Any:
-        self.requests.append(request)
-        yield self.answer
-
-
-Answering = Callable[[Any], StandInModel]
+Answering = Callable[[Any], ScriptedModel]
 
 
 @pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
-    """Let a stand-in answer with this JSON value (or text)."""
+def answering(model: ScriptedModel) -> Answering:
+    """Let the model answer with this JSON value (or text) from now on, and forget what it was asked before."""
 
-    def use(answer: Any) -> StandInModel:
-        model = StandInModel(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
-        monkeypatch.setattr("apps.core.llm.client.get_chat_model", lambda: model)
+    def use(answer: Any) -> ScriptedModel:
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        model.default = lambda _request: text
+        model.requests.clear()
         return model
 
     return use
+
+
+def read_prompt(model: ScriptedModel, *, call: int = 0) -> str:
+    """What the model was shown."""
+    return model.chat_requests[call].messages[1]["content"]

@@ -135,7 +135,6 @@ def test_the_prompt_holds_what_was_said_and_remembered_as_escaped_data() -> None
     assert '{"role": "assistant", "said_at": "2026-11-22T10:30+08:00 Sunday", "text": "Is it Marc?"}' in user.content
     blocks = ["profile", "wanted", "known_memories", "now", "earlier", "conversation"]
     assert sorted(blocks, key=lambda block: user.content.index(f"<{block}>")) == blocks
-    assert request.response_format is not None
     assert request.response_format.name == get_extraction_format().name == "extraction"
 
 

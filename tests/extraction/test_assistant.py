@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
-from apps.conversations.models import Message
+from apps.conversations.models import Message, Session
 from apps.core.errors import Conflict
 from apps.extraction.run import extract
 from apps.memory.deletion import delete_memories
@@ -18,7 +19,7 @@ from apps.memory.lifecycle import create_atomic_memory, merge_memories
 from apps.memory.models import AtomicMemory, AtomicSource, LongTermMemory
 from apps.memory.transfer import export_memories, import_memories
 from apps.profile.models import UserProfile
-from tests.extraction.conftest import Answering
+from tests.extraction.conftest import Answering, read_prompt
 from tests.extraction.test_run import claim, contents, say
 from tests.support.answers import answer
 from tests.support.factories import SessionFactory, UserFactory
@@ -139,13 +140,12 @@ def test_what_is_unsure_is_not_kept_and_what_reads_as_an_instruction_waits(answe
     assert AtomicMemory.objects.get().status == "pending"
 
 
-def test_the_setting_is_told_to_the_model_and_holds_whatever_it_answers(answering: Answering) -> None:
-    session = SessionFactory()
+def test_the_setting_is_told_to_the_model_and_holds_whatever_it_answers(answering: Answering, session: Session) -> None:
     update_settings(user=session.user, changes={"memory.remember_assistant": False})
     say(session, ASKED, reply=REPLY)
     model = answering({"memories": [{"content": TOLD, "source": "assistant", "about": 2}]})
     extract(claim())
-    assert '"assistant": false' in model.requests[0].messages[1].content
+    assert '"assistant": false' in read_prompt(model)
     assert not AtomicMemory.objects.exists()
 
 
@@ -154,8 +154,8 @@ def test_known_memories_say_whose_words_they_are(answering: Answering) -> None:
     say(SessionFactory(user=user), "Thanks!")
     model = answering({})
     extract(claim())
-    assert f'"text": "{TOLD}", "source": "assistant"' in model.requests[0].messages[1].content
-    assert '"assistant": true' in model.requests[0].messages[1].content
+    assert f'"text": "{TOLD}", "source": "assistant"' in read_prompt(model)
+    assert '"assistant": true' in read_prompt(model)
 
 
 def test_what_was_deleted_is_not_learned_again(answering: Answering) -> None:
@@ -170,8 +170,7 @@ def test_what_was_deleted_is_not_learned_again(answering: Answering) -> None:
 
 
 @pytest.mark.parametrize("relation", ["contradicts", "refines", "same"])
-def test_the_assistant_ends_and_changes_nothing_that_the_person_said(relation: str) -> None:
-    user = UserFactory()
+def test_the_assistant_ends_and_changes_nothing_that_the_person_said(relation: str, user: User) -> None:
     create_memory(user=user, category="fact", key="home", value="York", now=NOW)
     learn(user, "The user lives in York.", days_ago=2)
     learn(user, TOLD, relation, "The user lives in York.", "home: York", merged="Leeds", by_assistant=True)
@@ -179,8 +178,7 @@ def test_the_assistant_ends_and_changes_nothing_that_the_person_said(relation: s
     assert show_entries(user) == {"home": "York"}
 
 
-def test_the_assistant_corrects_itself() -> None:
-    user = UserFactory()
+def test_the_assistant_corrects_itself(user: User) -> None:
     learn(user, TOLD, days_ago=2, by_assistant=True)
     other = "The assistant recommended Ichiran after all."
     learn(user, other, "contradicts", TOLD, by_assistant=True)
@@ -195,8 +193,7 @@ def test_what_a_judge_makes_of_it_is_not_about_the_person(relation: str, more: s
     assert not [content for content in show_active(user) if "loves" in content]
 
 
-def test_the_same_sentence_of_both_is_two_memories(answering: Answering) -> None:
-    user = UserFactory()
+def test_the_same_sentence_of_both_is_two_memories(answering: Answering, user: User) -> None:
     learn(user, TOLD, days_ago=2, by_assistant=True)
     learn(user, TOLD)
     learn(user, TOLD, by_assistant=True)
@@ -227,8 +224,7 @@ def test_the_person_may_end_it_but_is_not_joined_to_it(relation: str, left: bool
     assert AtomicMemory.objects.get(content=own).source == AtomicSource.USER_STATED
 
 
-def test_what_a_message_adds_is_not_added_to_the_assistants_words() -> None:
-    user = UserFactory()
+def test_what_a_message_adds_is_not_added_to_the_assistants_words(user: User) -> None:
     learn(user, TOLD, days_ago=2, by_assistant=True)
     operate(user, "add", TOLD, said="Add that it is cheap.", text="It is cheap.")
     assert show_active(user) == {TOLD}
@@ -236,8 +232,7 @@ def test_what_a_message_adds_is_not_added_to_the_assistants_words() -> None:
     assert show_active(user) == set()
 
 
-def test_a_value_that_ends_takes_no_words_of_the_assistant_with_it() -> None:
-    user = UserFactory()
+def test_a_value_that_ends_takes_no_words_of_the_assistant_with_it(user: User) -> None:
     told = "The assistant found a home in York."
     learn(user, told, days_ago=2, by_assistant=True)
     create_memory(user=user, category="fact", key="home", value="York", now=NOW)

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -55,22 +55,8 @@ SHORT_LEASE, LONG_LEASE = 5, 600
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("A2", "V1")]
 
 
-@pytest.fixture(autouse=True)
-def _empty_broker() -> None:
-    """What another test queued is none of this one's."""
-    Redis.from_url(settings.REDIS_URL).flushall()
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Path]:
-    """Where the workers write; shown when the test fails."""
-    yield tmp_path / "workers.log"
-    print((tmp_path / "workers.log").read_text())
-
-
 def read_kind(request: RecordedRequest) -> str:
     """What the request asks for."""
-    assert request.response_format is not None
     return str(request.response_format["json_schema"]["name"])
 
 

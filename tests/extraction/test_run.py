@@ -21,12 +21,12 @@ from apps.memory.changes.undo import undo_operation
 from apps.memory.entries import create_memory
 from apps.memory.models import AtomicMemory, Change, EmbeddingModel, LongTermMemory, SharedContext
 from apps.profile.models import UserProfile
-from tests.extraction.conftest import Answering
+from tests.extraction.conftest import Answering, read_prompt
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn
 from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, refuse_with
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A2", "A3")]
 NOW = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
 # Long ago by any clock: what decides is the database's and the worker's.
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,9 +72,7 @@ def say(session: Session, text: str, *, reply: str = "好的。", days_ago: floa
 
 
 def claim() -> SessionClaim:
-    claimed = claim_rounds(uuid.uuid4().hex)
-    assert claimed is not None
-    return claimed
+    return claim_rounds(uuid.uuid4().hex)
 
 
 def learn_from(text: str, *, user: User | None = None, **said: Any) -> User:
@@ -90,11 +88,9 @@ def contents(user: User) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.spec("A2", "A3")
-def test_rounds_become_memories_and_the_work_is_done(answering: Answering) -> None:
-    user = UserFactory()
+def test_rounds_become_memories_and_the_work_is_done(answering: Answering, session: Session) -> None:
+    user = session.user
     learn(user, "用户住在北京。", days_ago=9)
-    session = SessionFactory(user=user)
     moved = say(session, "上个月我搬到上海了", days_ago=1)
     say(session, "谢谢！")
     memory = {"content": "用户在2026年10月搬到了上海。", "about": 1, "relation": "contradicts", "target": 1}
@@ -105,19 +101,17 @@ def test_rounds_become_memories_and_the_work_is_done(answering: Answering) -> No
     assert AtomicMemory.objects.get(user=user, status="superseded").content == "用户住在北京。"
     assert not Work.objects.exists()
     assert set(Change.objects.filter(message=moved).values_list("origin", "actor")) == {("extraction", None)}
-    assert '"number": 1, "kind": "atomic", "text": "用户住在北京。"' in model.requests[0].messages[1].content
+    assert '"number": 1, "kind": "atomic", "text": "用户住在北京。"' in read_prompt(model)
 
 
-@pytest.mark.spec("A2")
-def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: Answering) -> None:
-    session = SessionFactory()
+def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: Answering, session: Session) -> None:
     for number in range(4):
         say(session, f"before {number}", reply="It is Marc who can't eat nuts?" if number == 3 else "ok", days_ago=1)
     Work.objects.all().delete()
     say(session, "Yes, him.")
     model = answering({"memories": [{"content": "Marc can't eat nuts.", "about": 1}]})
     extract(claim())
-    prompt = model.requests[0].messages[1].content
+    prompt = read_prompt(model)
     earlier = prompt[prompt.index("<earlier>") : prompt.index("</earlier>")]
     assert [json.loads(line)["text"] for line in earlier.splitlines()[1:]] == [
         *("before 1", "ok", "before 2", "ok", "before 3", "It is Marc who can't eat nuts?")
@@ -125,9 +119,8 @@ def test_the_messages_before_are_shown_to_understand_a_short_answer(answering: A
     assert contents(session.user) == ["Marc can't eat nuts."]
 
 
-@pytest.mark.spec("A3", "L3")
-def test_a_change_without_a_fact_is_carried_out(answering: Answering) -> None:
-    user = UserFactory()
+@pytest.mark.spec("L3")
+def test_a_change_without_a_fact_is_carried_out(answering: Answering, user: User) -> None:
     learn(user, "The user uses WhatsApp.", days_ago=9)
     session = SessionFactory(user=user)
     message = say(session, "Deleted it, by the way.")
@@ -137,9 +130,7 @@ def test_a_change_without_a_fact_is_carried_out(answering: Answering) -> None:
     assert Change.objects.get(message=message).action == "supersede"
 
 
-@pytest.mark.spec("A3")
-def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Answering) -> None:
-    user = UserFactory()
+def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Answering, user: User) -> None:
     learn(user, "The user uses WhatsApp.", days_ago=9)
     memory = {"content": "The user no longer uses WhatsApp.", "about": 1, "relation": "contradicts", "target": 1}
     answering({"memories": [memory]})
@@ -147,7 +138,7 @@ def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Answer
     assert contents(user) == ["The user no longer uses WhatsApp."]
 
 
-@pytest.mark.spec("A2", "L2")
+@pytest.mark.spec("L2")
 @pytest.mark.parametrize("recorded", [True, False])
 def test_what_nobody_said_is_not_remembered(answering: Answering, recorded: bool) -> None:
     answering(
@@ -169,7 +160,6 @@ def test_what_nobody_said_is_not_remembered(answering: Answering, recorded: bool
     assert set(AtomicMemory.objects.filter(user=user).values_list("content", "status")) == {("lotsa", "pending")}
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     ("said", "content", "status"),
     [
@@ -193,7 +183,6 @@ def test_a_text_in_another_script_has_to_be_near_and_an_example_of_the_prompt_ha
 
 
 @pytest.mark.long
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(("relation", "status"), [("new", "active"), ("contradicts", "pending")])
 def test_without_an_embedder_a_paraphrase_is_not_held_but_ends_nothing(
     answering: Answering, settings: Any, relation: str, status: str
@@ -209,7 +198,6 @@ def test_without_an_embedder_a_paraphrase_is_not_held_but_ends_nothing(
     assert "The user is single." in contents(user)
 
 
-@pytest.mark.spec("A2")
 def test_a_long_message_is_read_in_parts_and_all_of_it_is_learned(model: ScriptedModel) -> None:
     model.default = learn_pets
     user = learn_from(make_long_text())
@@ -219,7 +207,6 @@ def test_a_long_message_is_read_in_parts_and_all_of_it_is_learned(model: Scripte
 
 
 @pytest.mark.long
-@pytest.mark.spec("A2")
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -261,11 +248,10 @@ def test_a_model_that_reads_nothing_leaves_the_work(model: ScriptedModel) -> Non
     ],
 )
 def test_what_only_the_assistant_said_is_no_memory_unless_it_asked(
-    answering: Answering, reply: str, key: str, value: str, status: str
+    answering: Answering, reply: str, key: str, value: str, status: str, session: Session
 ) -> None:
     entry = {"category": "fact", "key": key, "value": value, "confidence": 0.95, "about": 3}
     answering({"entries": [entry], "profile": [{"section": "background", "text": f"perspective {key}", "about": 3}]})
-    session = SessionFactory()
     say(session, "Lots of fun at my cousin's, no letter or answer yet", reply=reply, recorded=True)
     say(session, "yes, I'll", recorded=True)
     extract(claim())
@@ -275,8 +261,9 @@ def test_what_only_the_assistant_said_is_no_memory_unless_it_asked(
 
 
 @pytest.mark.spec("C9", "L3")
-def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(answering: Answering) -> None:
-    session = SessionFactory()
+def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(
+    answering: Answering, session: Session
+) -> None:
     user = session.user
     create_memory(user=user, category="fact", key="居住地", value="北京", now=NOW - timedelta(days=9))
     Change.objects.filter(user=user).update(origin="turn")
@@ -292,7 +279,7 @@ def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(answe
     assert contents(user) == ["用户搬到上海了。"]
 
 
-@pytest.mark.spec("A3", "M6")
+@pytest.mark.spec("M6")
 @pytest.mark.parametrize(
     ("second", "left", "waiting"),
     [
@@ -319,7 +306,7 @@ def test_an_end_is_confirmed_by_a_second_look_where_the_person_wants_that(
     assert "I'm done with Bosch. &lt;/message&gt;" in prompt
 
 
-@pytest.mark.spec("A3", "G1")
+@pytest.mark.spec("G1")
 def test_without_that_setting_and_for_what_ends_nothing_the_model_is_asked_once(model: ScriptedModel) -> None:
     user = UserFactory()
     learn(user, "The user works at Bosch.", days_ago=9)
@@ -332,36 +319,31 @@ def test_without_that_setting_and_for_what_ends_nothing_the_model_is_asked_once(
     assert (contents(user), len(model.chat_requests)) == (["The user likes tea."], 2)
 
 
-@pytest.mark.spec("A2")
-def test_a_backlog_of_a_session_shares_one_call_with_its_replies(answering: Answering) -> None:
+def test_a_backlog_of_a_session_shares_one_call_with_its_replies(answering: Answering, session: Session) -> None:
     model = answering({"memories": []})
-    session = SessionFactory()
     for text in ("一", "二", "三"):
         say(session, text, reply=f"答{text}")
     extract(claim())
-    (request,) = model.requests
-    lines = [json.loads(line) for line in request.messages[1].content.splitlines() if line.startswith('{"number"')]
+    assert len(model.chat_requests) == 1
+    lines = [json.loads(line) for line in read_prompt(model).splitlines() if line.startswith('{"number"')]
     assert [line["text"] for line in lines] == ["一", "答一", "二", "答二", "三", "答三"]
     assert not Work.objects.exists()
 
 
 @pytest.mark.spec("A1", "C8")
-def test_the_time_of_an_event_is_resolved_in_the_persons_zone(answering: Answering) -> None:
+def test_the_time_of_an_event_is_resolved_in_the_persons_zone(answering: Answering, user: User) -> None:
     answering({"memories": [{"content": "用户去了海边。", "about": 1, "event": "上周六"}]})
-    session = SessionFactory()
-    Setting.objects.create(user=session.user, key="memory.timezone", value="Asia/Shanghai")
-    say(session, "上周六去了海边")
-    extract(claim())
-    memory = AtomicMemory.objects.get(user=session.user)
+    Setting.objects.create(user=user, key="memory.timezone", value="Asia/Shanghai")
+    learn_from("上周六去了海边", user=user)
+    memory = AtomicMemory.objects.get(user=user)
     assert memory.event_start == datetime(2026, 11, 13, 16, tzinfo=UTC)
     assert memory.event_end == datetime(2026, 11, 14, 16, tzinfo=UTC)
 
 
 @pytest.mark.spec("C9", "L3")
-def test_long_term_entries_come_from_recorded_messages_only(answering: Answering) -> None:
+def test_long_term_entries_come_from_recorded_messages_only(answering: Answering, session: Session) -> None:
     entry = {"category": "fact", "key": "居住地", "value": "北京", "confidence": 0.95}
     model = answering({"entries": [{**entry, "about": 1}]})
-    session = SessionFactory()
     recorded = say(session, "我住在北京", recorded=True)
     say(session, "我对虾过敏")
     extract(claim())  # of the turn, which comes first
@@ -369,7 +351,7 @@ def test_long_term_entries_come_from_recorded_messages_only(answering: Answering
     extract(claim())
     memory = LongTermMemory.objects.get(user=session.user)
     assert (memory.key, memory.value, memory.message) == ("居住地", "北京", recorded)
-    asked = ['{"entries": true' in request.messages[1].content for request in model.requests]
+    asked = ['{"entries": true' in read_prompt(model, call=call) for call in (0, 1)]
     assert asked == [False, True]
 
 
@@ -382,13 +364,12 @@ def test_what_a_recorded_message_says_to_remember_is_kept_word_for_word_and_show
     )
     user = learn_from("Remember that my passport expires on 3 March 2027.", recorded=True)
     assert contents(user) == ["my passport expires on 3 March 2027."]
-    assert '"number": 1, "kind": "atomic", "text": "my passport' in model.requests[0].messages[1].content
+    assert '"number": 1, "kind": "atomic", "text": "my passport' in read_prompt(model)
 
 
 @pytest.mark.spec("L9", "C9")
-def test_that_of_a_recorded_message_is_the_statement_before_it(answering: Answering) -> None:
+def test_that_of_a_recorded_message_is_the_statement_before_it(answering: Answering, session: Session) -> None:
     answering({})
-    session = SessionFactory()
     say(session, "My locker is 114.", recorded=True)
     say(session, "Please remember that. Forget my locker.", recorded=True)
     extract(claim())
@@ -417,19 +398,18 @@ def test_a_profile_says_nothing_that_nobody_said_and_has_no_sections_of_a_models
 
 @pytest.mark.spec("X1", "G1")
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_case_becomes_a_shared_context_if_that_is_on(wanted: bool, answering: Answering) -> None:
+def test_a_case_becomes_a_shared_context_if_that_is_on(wanted: bool, answering: Answering, user: User) -> None:
     answering({"context": {"title": "租赁合同纠纷", "content": "乙方自2024年3月起拖欠租金。", "about": 1}})
-    session = SessionFactory()
-    Setting.objects.create(user=session.user, key="memory.auto_context", value=wanted)
-    say(session, "案情：租赁合同纠纷。\n" + "乙方自2024年3月起拖欠租金，甲方多次催告未果。" * 6)
-    extract(claim())
-    assert SharedContext.objects.filter(user=session.user).count() == wanted
+    Setting.objects.create(user=user, key="memory.auto_context", value=wanted)
+    learn_from("案情：租赁合同纠纷。\n" + "乙方自2024年3月起拖欠租金，甲方多次催告未果。" * 6, user=user)
+    assert SharedContext.objects.filter(user=user).count() == wanted
 
 
 @pytest.mark.parametrize("answer", ["", "no JSON", '{"memories": [{"content": "用户住', "[1, 2]"])
-def test_an_answer_that_is_no_json_leaves_the_work_and_writes_nothing(answer: str, answering: Answering) -> None:
+def test_an_answer_that_is_no_json_leaves_the_work_and_writes_nothing(
+    answer: str, answering: Answering, session: Session
+) -> None:
     answering(answer)
-    session = SessionFactory()
     say(session, "我住在北京")
     with pytest.raises(ModelUnavailable) as caught:
         extract(claim())
@@ -448,8 +428,7 @@ def test_what_names_no_message_of_the_user_is_left_out(answering: Answering) -> 
 
 @pytest.mark.long
 @pytest.mark.spec("L6")
-def test_a_claim_that_was_lost_writes_nothing() -> None:
-    session = SessionFactory()
+def test_a_claim_that_was_lost_writes_nothing(session: Session) -> None:
     say(session, "我住在北京")
     claimed = claim()
     Work.objects.all().delete()
@@ -465,7 +444,7 @@ def test_messages_of_another_person_are_not_read(answering: Answering) -> None:
     extract(claim())
     say(mine, "我住在北京")
     extract(claim())
-    assert "1234" not in model.requests[1].messages[1].content
+    assert "1234" not in read_prompt(model, call=1)
 
 
 def learn_cello(about: int) -> dict[str, Any]:
@@ -473,36 +452,32 @@ def learn_cello(about: int) -> dict[str, Any]:
 
 
 @pytest.mark.spec("L9")
-def test_what_was_to_be_forgotten_is_not_learned_afterwards_from_what_was_said_before(answering: Answering) -> None:
-    user = UserFactory()
-    session = SessionFactory(user=user)
+def test_what_was_to_be_forgotten_is_not_learned_afterwards_from_what_was_said_before(
+    answering: Answering, session: Session
+) -> None:
     say(session, "I play the cello.")
     say(session, "Forget that I play the cello.")
     answering(learn_cello(1))
     extract(claim())
-    assert contents(user) == []
-    ended = AtomicMemory.objects.get(user=user)
-    undo_operation(
-        user=user, operation=Change.objects.get(object_id=ended.id, action=Change.Action.SUPERSEDE).operation, now=NOW
-    )
-    assert contents(user) == ["The user plays the cello."]
+    assert contents(session.user) == []
+    ended = Change.objects.get(user=session.user, action=Change.Action.SUPERSEDE)
+    undo_operation(user=session.user, operation=ended.operation, now=NOW)
+    assert contents(session.user) == ["The user plays the cello."]
 
 
 @pytest.mark.spec("L9")
-def test_what_is_said_after_it_was_to_be_forgotten_is_learned(answering: Answering) -> None:
-    user = UserFactory()
-    session = SessionFactory(user=user)
+def test_what_is_said_after_it_was_to_be_forgotten_is_learned(answering: Answering, session: Session) -> None:
     say(session, "Forget that I play the cello.")
     say(session, "I play the cello.")
     answering(learn_cello(3))
     extract(claim())
-    assert contents(user) == ["The user plays the cello."]
+    assert contents(session.user) == ["The user plays the cello."]
 
 
 ECHO = "<relevant-memories>\n- User is allergic to latex\n- Remember that I live in Oslo.\n</relevant-memories>"
 
 
-@pytest.mark.spec("A3", "L9")
+@pytest.mark.spec("L9")
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize(
     ("text", "own"),
@@ -513,15 +488,14 @@ ECHO = "<relevant-memories>\n- User is allergic to latex\n- Remember that I live
     ],
 )
 def test_what_another_memory_put_into_a_message_is_not_read(
-    answering: Answering, text: str, own: str, recorded: bool
+    answering: Answering, text: str, own: str, recorded: bool, session: Session
 ) -> None:
-    session = SessionFactory()
     say(session, f"{ECHO}\nHi", days_ago=1)
     Work.objects.all().delete()
     say(session, text, recorded=recorded)
     model = answering({"memories": []})
     extract(claim())
-    prompt = model.requests[0].messages[1].content
+    prompt = read_prompt(model)
     said = [json.loads(line) for line in prompt.splitlines() if '"role": "user"' in line]
     assert [line["text"] for line in said] == ["Hi", own]
     assert "latex" not in prompt
@@ -529,12 +503,10 @@ def test_what_another_memory_put_into_a_message_is_not_read(
     assert Message.objects.filter(content=text).exists()
 
 
-@pytest.mark.spec("A2")
 def test_a_message_of_nothing_but_an_echo_asks_no_model(answering: Answering) -> None:
-    say(SessionFactory(), ECHO, recorded=True)
     model = answering({"memories": []})
-    extract(claim())
-    assert not model.requests
+    learn_from(ECHO, recorded=True)
+    assert not model.chat_requests
     assert not Work.objects.exists()
 
 
@@ -553,16 +525,14 @@ def test_a_message_of_nothing_but_an_echo_asks_no_model(answering: Answering) ->
 def test_until_when_it_holds_is_what_the_message_says(
     answering: Answering, text: str, until: str | None, expected: datetime | None
 ) -> None:
-    say(SessionFactory(), text)
     content = "用户在罗马。" if "罗马" in text else "The user stays in Rome."
     answering({"memories": [{"content": content, "about": 1, "until": until}]})
-    extract(claim())
+    learn_from(text)
     assert AtomicMemory.objects.get().valid_until == expected
 
 
 @pytest.mark.spec("D4")
-def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answering) -> None:
-    session = SessionFactory()
+def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answering, session: Session) -> None:
     choices = {"memory.sensitive": {"health": "exclude", "money": "review"}}
     update_settings(user=session.user, changes=choices)
     message = say(session, "I moved to York, I earn 4,000 a month there and I take lithium.", recorded=True)
@@ -589,16 +559,33 @@ def test_of_mixed_statements_only_what_is_excluded_is_left_out(answering: Answer
     assert dict(LongTermMemory.objects.values_list("key", "status")) == {"home": "active"}
     message.refresh_from_db()
     assert message.not_remembered == ["health"]
-    instructions = model.requests[0].messages[0].content
+    instructions = model.chat_requests[0].messages[0]["content"]
     assert 'add nothing of the kinds "health", "money" to "profile" and "context"' in " ".join(instructions.split())
 
 
 @pytest.mark.spec("D4")
 def test_marks_cost_nothing_where_everything_is_remembered(answering: Answering) -> None:
-    say(SessionFactory(), "I take lithium.")
     model = answering({"memories": [{"content": "The user takes lithium.", "about": 1}]})
-    extract(claim())
-    (request,) = model.requests
-    assert request.response_format is not None
-    assert "sensitive" not in f"{request.messages}{request.response_format.schema}"
+    learn_from("I take lithium.")
+    (request,) = model.chat_requests
+    assert "sensitive" not in json.dumps(request.body)
     assert AtomicMemory.objects.get().sensitive == []
+
+
+@pytest.mark.spec("D4")
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_statement_with_a_secret_is_left_out_and_the_others_are_kept(
+    answering: Answering, masked: bool, session: Session
+) -> None:
+    update_settings(user=session.user, changes={"memory.mask_secrets": masked})
+    text = "I moved to York. The password of my router is hunter2."
+    message = say(session, text, reply="Noted, hunter2 it is.")
+    statements = ["The user moved to York.", "The password of the user's router is hunter2."]
+    statements.append("The password of the user's router is [password].")
+    model = answering({"memories": [{"content": content, "about": 1} for content in statements]})
+    extract(claim())
+    prompt = read_prompt(model)
+    assert ("The password of my router is [password]." in prompt) is masked
+    assert [memory.content for memory in AtomicMemory.objects.all()] == ["The user moved to York."]
+    message.refresh_from_db()
+    assert message.content == text

@@ -30,6 +30,7 @@ WRITERS = 8
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("L3"),
     pytest.mark.long_except("test_work_that_waited_for_a_deletion_does_not_undo_it"),
 ]
 
@@ -45,9 +46,7 @@ def somebody_waits_for_a_lock() -> bool:
     return waiting > 0
 
 
-@pytest.mark.spec("L3")
-def test_one_key_has_one_active_memory_and_the_rest_is_its_history() -> None:
-    user = UserFactory()
+def test_one_key_has_one_active_memory_and_the_rest_is_its_history(user: User) -> None:
     jobs = [
         lambda number=number: create_memory(user=user, category="fact", key="城市", value=f"城市{number}", now=NOW)
         for number in range(WRITERS)
@@ -61,18 +60,14 @@ def test_one_key_has_one_active_memory_and_the_rest_is_its_history() -> None:
     assert behind == WRITERS - 1
 
 
-@pytest.mark.spec("L3")
-def test_the_same_value_at_once_is_stored_once() -> None:
-    user = UserFactory()
+def test_the_same_value_at_once_is_stored_once(user: User) -> None:
     results = run_together([lambda: propose(user, "city", "Berlin")] * WRITERS)
     actions = sorted(update.action for (update,) in results)
     assert actions == [Action.CREATED] + [Action.REFRESHED] * (WRITERS - 1)
     assert LongTermMemory.objects.filter(user=user).count() == 1
 
 
-@pytest.mark.spec("L3")
-def test_no_item_of_a_list_is_lost() -> None:
-    user = UserFactory()
+def test_no_item_of_a_list_is_lost(user: User) -> None:
     jobs = [lambda number=number: propose(user, "过敏", f"食物{number}", mode="add") for number in range(WRITERS)]
     run_together(jobs)
     memory = LongTermMemory.objects.get(user=user, status=Status.ACTIVE)
@@ -80,8 +75,7 @@ def test_no_item_of_a_list_is_lost() -> None:
 
 
 @pytest.mark.spec("L4")
-def test_every_use_counts_whatever_the_order_of_memories() -> None:
-    user = UserFactory()
+def test_every_use_counts_whatever_the_order_of_memories(user: User) -> None:
     ids = [LongTermMemoryFactory(user=user, now=NOW).id for _ in range(6)]
     orders = [ids[turn % 6 :] + ids[: turn % 6] if turn % 2 else ids[::-1] for turn in range(WRITERS)]
 
@@ -96,8 +90,7 @@ def test_every_use_counts_whatever_the_order_of_memories() -> None:
 
 
 @pytest.mark.spec("L6")
-def test_work_that_waited_for_a_deletion_does_not_undo_it() -> None:
-    user = UserFactory()
+def test_work_that_waited_for_a_deletion_does_not_undo_it(user: User) -> None:
     LongTermMemoryFactory(user=user, key="city", value="Berlin", now=NOW)
     with ThreadPoolExecutor(1) as pool:
 
@@ -117,7 +110,6 @@ def test_work_that_waited_for_a_deletion_does_not_undo_it() -> None:
     assert not LongTermMemory.objects.exists()
 
 
-@pytest.mark.spec("L3")
 def test_different_people_do_not_wait_for_each_other() -> None:
     one, two = UserFactory(), UserFactory()
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
@@ -145,8 +137,7 @@ def update_seen(update: Callable[..., Any], memory: Any, changes: dict[str, Any]
 
 
 @pytest.mark.spec("M3")
-def test_of_several_who_save_what_they_opened_together_one_is_first() -> None:
-    user = UserFactory()
+def test_of_several_who_save_what_they_opened_together_one_is_first(user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
     atomic, _created = create_atomic_memory(user=user, content="用户养了一只猫。", timestamp=NOW, now=NOW)
     saved = run_together(

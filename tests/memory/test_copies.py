@@ -39,12 +39,9 @@ pytestmark = [
     pytest.mark.django_db,
     pytest.mark.spec("L6"),
     pytest.mark.long_except(
-        "test_of_the_profile_only_the_sentence_goes",
         "test_of_a_sessions_summary_only_the_sentence_goes",
-        "test_summaries_of_a_conversation_are_cut_and_embedded_anew",
         "test_of_shared_contexts_only_the_sentences_go",
         "test_titles_that_nobody_typed_go",
-        "test_another_persons_stay_as_they_are",
         "test_they_stay_unless_asked_for",
     ),
 ]
@@ -84,9 +81,7 @@ def holds_word(user: User) -> bool:
 
 
 def read_profile(user: User) -> ProfileSnapshot:
-    profile = get_user_profile(user=user)
-    assert profile is not None
-    return profile
+    return get_user_profile(user=user)
 
 
 def propose(user: User, section: str, text: str, *, said_at: datetime) -> None:
@@ -107,7 +102,6 @@ def summarize_conversation(session: Session, *contents: str) -> list[Message]:
 # The profile
 
 
-@pytest.mark.long
 def test_of_the_profile_only_the_sentence_goes(user: User, memory: LongTermMemory) -> None:
     background = f"住在北京。{SENTENCE}是律师。"
     update_profile(user=user, changes={"background": background, "sections": {"花园": "种了紫罗兰"}}, now=BEFORE)
@@ -231,7 +225,6 @@ def test_a_run_that_has_read_the_old_summary_starts_again(user: User, session: S
     assert taken == {summary.id: False, theirs.id: True}
 
 
-@pytest.mark.long
 def test_summaries_of_a_conversation_are_cut_and_embedded_anew(
     user: User, session: Session, memory: LongTermMemory
 ) -> None:
@@ -294,7 +287,6 @@ def fill(user: User) -> None:
     append_entry(user=user, context_id=context.id, text=SENTENCE, now=BEFORE)
 
 
-@pytest.mark.long
 def test_another_persons_stay_as_they_are(user: User, memory: LongTermMemory) -> None:
     other = UserFactory()
     fill(user)

@@ -1,8 +1,9 @@
-"""``manage.py evaluate_retrieval`` from the folder to the figures."""
+"""``manage.py evaluate_retrieval`` from the folder to the figures, and each figure of merit by hand."""
 
 from __future__ import annotations
 
 import json
+import math
 import signal
 from io import StringIO
 from pathlib import Path
@@ -15,9 +16,19 @@ from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.core.beir import read_folders
 from apps.memory.management.commands import evaluate_retrieval
+from apps.memory.management.commands.evaluate_retrieval import (
+    compute_hit,
+    compute_ndcg,
+    compute_recall,
+    compute_reciprocal_rank,
+)
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4"), pytest.mark.long]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("A4"),
+    pytest.mark.long_except("test_recall_and_hit", "test_reciprocal_rank", "test_ndcg_weighs_grades_and_places"),
+]
 
 ROWS = [
     ("u1/0", "u1", "s1", "小林", "我养了一只叫咪咪的猫。"),
@@ -70,24 +81,6 @@ def evaluate(*folders: Path, **options: Any) -> str:
     return output.getvalue()
 
 
-def test_the_figures(tmp_path: Path) -> None:
-    target = tmp_path / "figures.json"
-    printed = evaluate(write_folder(tmp_path / "small"), json=target)
-    (figures,) = json.loads(target.read_text("utf-8")).values()
-    assert list(figures) == [
-        *("recall@5", "recall@10", "mrr", "ndcg@10", "hit@5", "hit@10", "p50_ms", "p95_ms", "queries", "categories")
-    ]
-    assert (figures["queries"], figures["recall@5"], figures["hit@10"], figures["mrr"]) == (4, 1.0, 1.0, 0.875)
-    assert figures["ndcg@10"] == pytest.approx(0.908, abs=0.001)
-    assert 0 < figures["p50_ms"] <= figures["p95_ms"]
-    pets, moves = figures["categories"]["pets"], figures["categories"]["moves"]
-    assert (pets["queries"], pets["recall@5"]) == (1, 1.0)
-    assert (moves["queries"], moves["recall@5"]) == (3, 1.0)
-    assert "categories" not in pets
-    assert [line.split("│")[1].strip() for line in printed.splitlines() if "│" in line] == ["all", "moves", "pets"]
-    assert "small" in printed
-
-
 @pytest.fixture
 def somebody() -> User:
     return User.objects.create(username="somebody")
@@ -103,10 +96,23 @@ def left_over() -> list[Any]:
     ]
 
 
-def test_nothing_is_left(tmp_path: Path, somebody: User) -> None:
-    evaluate(write_folder(tmp_path / "small"))
-    assert left_over() == []
-    assert User.objects.get() == somebody
+def test_the_figures(tmp_path: Path, somebody: User) -> None:
+    target = tmp_path / "figures.json"
+    printed = evaluate(write_folder(tmp_path / "small"), json=target)
+    (figures,) = json.loads(target.read_text("utf-8")).values()
+    assert list(figures) == [
+        *("recall@5", "recall@10", "mrr", "ndcg@10", "hit@5", "hit@10", "p50_ms", "p95_ms", "queries", "categories")
+    ]
+    assert (figures["queries"], figures["recall@5"], figures["hit@10"], figures["mrr"]) == (4, 1.0, 1.0, 0.875)
+    assert figures["ndcg@10"] == pytest.approx(0.908, abs=0.001)
+    assert 0 < figures["p50_ms"] <= figures["p95_ms"]
+    pets, moves = figures["categories"]["pets"], figures["categories"]["moves"]
+    assert (pets["queries"], pets["recall@5"]) == (1, 1.0)
+    assert (moves["queries"], moves["recall@5"]) == (3, 1.0)
+    assert "categories" not in pets
+    assert [line.split("│")[1].strip() for line in printed.splitlines() if "│" in line] == ["all", "moves", "pets"]
+    assert "small" in printed
+    assert (left_over(), User.objects.get()) == ([], somebody)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -161,3 +167,27 @@ def test_a_folder_without_queries_and_depths_out_of_range_are_refused(tmp_path: 
     (folder / "queries.jsonl").unlink()
     with pytest.raises(CommandError, match=r"queries\.jsonl: cannot be read: No such file"):
         evaluate(folder)
+
+
+RANKED = ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(("k", "recall", "hit"), [(1, 0, 0), (2, 1 / 3, 1), (4, 2 / 3, 1), (9, 2 / 3, 1)])
+def test_recall_and_hit(k: int, recall: float, hit: float) -> None:
+    relevant = {"b": 1, "d": 1, "x": 1}
+    assert compute_recall(RANKED, relevant, k=k) == pytest.approx(recall)
+    assert compute_hit(RANKED, relevant, k=k) == hit
+
+
+def test_reciprocal_rank() -> None:
+    assert compute_reciprocal_rank(RANKED, {"c": 1, "d": 1}) == pytest.approx(1 / 3)
+    assert compute_reciprocal_rank(RANKED, {"x": 1}) == 0
+    assert compute_reciprocal_rank([], {"x": 1}) == 0
+
+
+def test_ndcg_weighs_grades_and_places() -> None:
+    gain = 1 / math.log2(3) + 3 / math.log2(5)
+    best = 3 / math.log2(2) + 2 / math.log2(3) + 1 / math.log2(4)
+    assert compute_ndcg(RANKED, {"b": 1, "d": 3, "x": 2}, k=10) == pytest.approx(gain / best)
+    assert compute_ndcg(RANKED, {"b": 1, "d": 3}, k=2) == pytest.approx((1 / math.log2(3)) / (3 + 1 / math.log2(3)))
+    assert compute_ndcg(["x", "y"], {"x": 2, "y": 1}, k=10) == 1

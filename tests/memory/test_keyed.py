@@ -25,11 +25,12 @@ from apps.memory.models import LongTermMemory, Status
 from tests.support.entries import entry, record
 from tests.support.factories import SessionFactory, UserFactory
 
+pytestmark = pytest.mark.spec("L2", "L3")
+
 REPLACE, ADD, REMOVE = Mode.REPLACE, Mode.ADD, Mode.REMOVE
 CREATED, SUPERSEDED, REFRESHED, PENDING, IGNORED = Action
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("mode", "current", "proposed", "result"),
     [
@@ -54,7 +55,6 @@ def test_a_mode_makes_the_next_value_of_a_key(mode: Mode, current: Any, proposed
     assert apply_mode(mode=mode, current=current, proposed=proposed) == result
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("mode", "current", "value", "decision"),
     [
@@ -82,7 +82,6 @@ def test_what_is_certain_is_done_at_once(mode: Mode, current: Any, value: Any, d
     assert decide(mode=mode, value=value, current=current, accept=True) == decision
 
 
-@pytest.mark.spec("L2", "L3")
 @pytest.mark.parametrize(
     ("mode", "current", "value", "decision"),
     [
@@ -112,7 +111,6 @@ def test_of_a_list_only_the_rejected_items_go() -> None:
     assert drop_claims(mode=ADD, value=["虾"], claims=rejected) is None
 
 
-@pytest.mark.spec("L2")
 def test_a_pending_value_waits_once() -> None:
     pending = list_claims(mode=ADD, value="虾")
     assert decide(mode=ADD, value="蝦", current=["花生"], accept=False, pending=pending) == Decision(IGNORED)
@@ -139,34 +137,25 @@ def active_value(user: User, key: str) -> Any:
     return LongTermMemory.objects.get(user=user, key=key, status=Status.ACTIVE).value
 
 
-@pytest.mark.django_db
-@pytest.mark.spec("L3", "C9")
+@pytest.mark.spec("C9")
 @pytest.mark.parametrize(("key", "old", "new"), [("居住地", "北京", "上海"), ("lives in", "Bonn", "Berlin")])
-def test_an_older_value_is_kept_as_history(key: str, old: str, new: str) -> None:
-    user = UserFactory()
+def test_an_older_value_is_kept_as_history(key: str, old: str, new: str, user: User) -> None:
     say(user, key, new, day=9)
     for _again in range(2):
         assert say(user, key, old, day=3) == []
     assert active_value(user, key) == new
     (history,) = LongTermMemory.objects.filter(user=user, status=Status.SUPERSEDED)
     assert (history.value, history.superseded_by and history.superseded_by.value) == (old, new)
-    assert history.message is not None
     assert history.message.create_time == NOW - timedelta(days=97)
 
 
-@pytest.mark.django_db
-@pytest.mark.spec("L3")
-def test_the_same_said_before_refreshes() -> None:
-    user = UserFactory()
+def test_the_same_said_before_refreshes(user: User) -> None:
     (made,) = say(user, "居住地", "上海", day=9)
     (update,) = say(user, "居住地", "上海", day=3)
     assert (update.id, update.action) == (made.id, "refreshed")
 
 
-@pytest.mark.django_db
-@pytest.mark.spec("L2", "L3")
-def test_an_older_guess_leaves_nothing() -> None:
-    user = UserFactory()
+def test_an_older_guess_leaves_nothing(user: User) -> None:
     say(user, "居住地", "上海", day=9)
     say(user, "居住地", "北京", day=3, sure=0.4)
     assert [row.value for row in LongTermMemory.objects.filter(user=user)] == ["上海"]
@@ -174,7 +163,7 @@ def test_an_older_guess_leaves_nothing() -> None:
 
 @pytest.mark.long
 @pytest.mark.django_db
-@pytest.mark.spec("L3", "C9")
+@pytest.mark.spec("C9")
 def test_in_whichever_order_the_messages_of_a_list_come() -> None:
     told: list[tuple[int, str, list[str]]] = [
         (1, "add", ["爬山"]),

@@ -39,7 +39,7 @@ from apps.memory.types import AtomicDraft
 from tests.support.entries import propose
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A1", "A3", "L1", "L3", "L7")]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -80,7 +80,6 @@ def undo(user: User, operation: UUID | None = None) -> UUID:
 # Creating
 
 
-@pytest.mark.spec("A1")
 def test_a_created_statement_has_every_field(user: User) -> None:
     session = SessionFactory(user=user)
     memory, created = create_atomic_memory(
@@ -106,7 +105,6 @@ def test_a_memory_outlives_its_session_and_names_no_other_persons(user: User, ki
     assert kind.rows(user).count() == 1
 
 
-@pytest.mark.spec("L3")
 def test_another_value_supersedes_and_the_same_refreshes(user: User) -> None:
     def create(key: str, value: Any, **fields: Any) -> tuple[LongTermMemory, Action]:
         return create_memory(user=user, **{"category": "fact", "key": key, "value": value, "now": LATER, **fields})
@@ -122,7 +120,6 @@ def test_another_value_supersedes_and_the_same_refreshes(user: User) -> None:
     assert find(LONG_TERM, user, "我最喜欢的颜色是什么") == [second.id]
 
 
-@pytest.mark.spec("A3")
 def test_the_same_statement_again_is_no_second_memory(user: User) -> None:
     first = make(ATOMIC, user, tags=["家"])
     again, created = create_atomic_memory(user=user, content="用户住在北京！", tags=["城市"], now=LATER)
@@ -153,7 +150,6 @@ def test_terms_are_stored_whatever_they_are_made_of(user: User) -> None:
     assert set(stored) == set(index_terms(text))
 
 
-@pytest.mark.spec("L1")
 def test_an_owner_may_write_what_they_once_rejected(user: User) -> None:
     (rejected,) = propose(user, "城市", "北京")
     reject_memory(LONG_TERM, user=user, memory_id=rejected, now=NOW)
@@ -287,7 +283,7 @@ def test_the_stored_words_are_those_of_the_text_whoever_wrote_it(user: User) -> 
 # Reviewing
 
 
-@pytest.mark.spec("L2", "L3")
+@pytest.mark.spec("L2")
 def test_accepting_an_entry_supersedes_what_the_key_had_and_is_undone(user: User) -> None:
     old = make(LONG_TERM, user)
     (pending,) = propose(user, "城市", "上海")
@@ -304,8 +300,7 @@ def test_accepting_an_entry_supersedes_what_the_key_had_and_is_undone(user: User
 
 
 @pytest.mark.long
-@pytest.mark.spec("L3")
-def test_accepting_an_addition_and_a_removal(user: User) -> None:
+def test_what_is_accepted_is_added_to_what_the_key_has_by_then(user: User) -> None:
     LongTermMemoryFactory(user=user, key="过敏", value=["花生"], now=NOW)
     (added,) = propose(user, "过敏", "虾", mode="add")
     LongTermMemoryFactory(user=user, key="过敏", value=["花生", "蟹"], now=NOW)
@@ -313,11 +308,6 @@ def test_accepting_an_addition_and_a_removal(user: User) -> None:
     memory.refresh_from_db()
     assert (memory.id, memory.value, memory.mode) == (added, ["花生", "蟹", "虾"], "replace")
     assert find(LONG_TERM, user, "蟹") == [added]
-    (removed,) = propose(user, "过敏", ["花生", "蟹"], mode="remove")
-    assert accept_memory(LONG_TERM, user=user, memory_id=removed, now=NOW).value == ["虾"]
-    (last,) = propose(user, "过敏", "虾", mode="remove")
-    accept_memory(LONG_TERM, user=user, memory_id=last, now=NOW)
-    assert {status for _value, status, _by in show(LONG_TERM, user).values()} == {"superseded"}
 
 
 @each_kind
@@ -394,7 +384,7 @@ def test_both_texts_as_one(kind: MemoryKind, kept: Any, merged: Any, text: Any) 
     assert combine_texts(kind, kept, merged) == text
 
 
-@pytest.mark.spec("M2", "L7")
+@pytest.mark.spec("M2")
 @each_kind
 def test_two_memories_become_one_and_two_again(user: User, kind: MemoryKind) -> None:
     if kind is LONG_TERM:
@@ -441,7 +431,7 @@ def test_what_cannot_be_merged(user: User, kind: MemoryKind) -> None:
     assert show(kind, user) == before
 
 
-@pytest.mark.spec("M2", "L7")
+@pytest.mark.spec("M2")
 @each_kind
 def test_a_superseded_memory_holds_again(user: User, kind: MemoryKind) -> None:
     old = make(kind, user, "上海")
@@ -477,7 +467,6 @@ def test_what_was_rejected_or_evicted_holds_again(user: User, kind: MemoryKind) 
         restore_memory(kind, user=UserFactory(), memory_id=memory.id, now=NOW)
 
 
-@pytest.mark.spec("A3")
 def test_nothing_is_said_twice_among_statements(user: User) -> None:
     one, two = make(ATOMIC, user, "北京"), make(ATOMIC, user, "上海")
     make(ATOMIC, user, "广州")
@@ -510,7 +499,6 @@ def test_an_item_is_removed_as_it_was_seen_and_the_last_ends_the_list(user: User
 # Undoing
 
 
-@pytest.mark.spec("L7")
 @each_kind
 def test_a_creation_is_undone_and_done_again(user: User, kind: MemoryKind) -> None:
     memory = make(kind, user)
@@ -523,7 +511,6 @@ def test_a_creation_is_undone_and_done_again(user: User, kind: MemoryKind) -> No
     assert kind.embeddings.objects.filter(memory=memory).count() == 1
 
 
-@pytest.mark.spec("L7")
 @each_kind
 def test_what_came_back_meanwhile_is_not_brought_back_twice(user: User, kind: MemoryKind) -> None:
     make(kind, user)
@@ -558,7 +545,7 @@ def categories(user: User) -> dict[str, str]:
     return dict(LongTermMemory.objects.filter(user=user).values_list("key", "category"))
 
 
-@pytest.mark.spec("L7", "M3")
+@pytest.mark.spec("M3")
 def test_several_move_as_one_operation_and_come_back_together(user: User) -> None:
     moved = [LongTermMemoryFactory(user=user, key=key, value=key, category="fact", now=NOW) for key in ("城市", "tea")]
     there = LongTermMemoryFactory(user=user, key="cat", category="pattern", now=NOW)

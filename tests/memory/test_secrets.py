@@ -108,6 +108,7 @@ def test_what_a_person_writes_by_hand_is_refused_with_the_field(user: User) -> N
     for call, field in (
         (lambda: create_memory(user=user, category="fact", key="password", value=SECRET, now=NOW), "value"),
         (lambda: create_atomic_memory(user=user, content=f"密码是 {SECRET}", now=NOW), "content"),
+        (lambda: create_atomic_memories(user=user, drafts=[AtomicDraft(f"密码是 {SECRET}")], now=NOW), "content"),
         (lambda: create_atomic_memory(user=user, content="A router.", tags=[f"password={SECRET}"], now=NOW), "tags"),
         (
             lambda: update_memory(
@@ -126,11 +127,6 @@ def test_what_a_person_writes_by_hand_is_refused_with_the_field(user: User) -> N
             call()
         assert refused.value.fields == {field: [REFUSED]}
     assert SECRET not in _stored(user)
-
-
-def test_nothing_gets_past_the_writer(user: User) -> None:
-    with pytest.raises(InvalidInput):
-        create_atomic_memories(user=user, drafts=[AtomicDraft(f"My password is {SECRET}")], now=NOW)
 
 
 def test_rows_of_a_file_with_a_secret_are_left_out_and_told(user: User) -> None:
@@ -191,5 +187,4 @@ def test_a_shared_context_takes_no_secret(user: User) -> None:
         user=user, title="Router", content=f"It is old. The password is {SECRET}.", session_id=session.id,
         message_id=None, now=NOW,  # type: ignore[arg-type]
     )  # fmt: skip
-    assert made is not None
     assert made.content == "It is old. The password is [password]."

@@ -206,8 +206,7 @@ def test_a_list_keeps_the_mark_of_what_it_holds() -> None:
     assert (found.value, found.sensitive) == (["lithium", "tea"], ["health"])
 
 
-def test_what_its_owner_does_by_hand_is_not_filtered() -> None:
-    user = UserFactory()
+def test_what_its_owner_does_by_hand_is_not_filtered(user: User) -> None:
     update_settings(user=user, changes={"memory.sensitive": {"health": "exclude"}})
     create_memory(user=user, category="fact", key="medication", value="lithium", sensitive=["health"], now=NOW)
     create_atomic_memory(user=user, content=LITHIUM, sensitive=["minors", "health", "health"], now=NOW)
@@ -215,8 +214,7 @@ def test_what_its_owner_does_by_hand_is_not_filtered() -> None:
     assert count_marked(user) == {"health": 2, "minors": 1}
 
 
-def test_marks_have_a_history_and_travel_with_files() -> None:
-    user = UserFactory()
+def test_marks_have_a_history_and_travel_with_files(user: User) -> None:
     for kind in KINDS:
         values = (
             {"content": LITHIUM} if kind is ATOMIC else {"category": "fact", "key": "medication", "value": "lithium"}
@@ -235,8 +233,7 @@ def test_marks_have_a_history_and_travel_with_files() -> None:
         assert kind.get(user, memory.id).sensitive == ["health"]
 
 
-def test_one_of_two_merged_gives_its_marks_to_the_other() -> None:
-    user = UserFactory()
+def test_one_of_two_merged_gives_its_marks_to_the_other(user: User) -> None:
     kept, _new = create_atomic_memory(user=user, content=YORK, now=NOW)
     other, _new = create_atomic_memory(user=user, content=LITHIUM, sensitive=["health"], now=NOW)
     merge_memories(ATOMIC, user=user, kept_id=kept.id, merged_id=other.id, text=f"{YORK} {LITHIUM}", now=NOW)

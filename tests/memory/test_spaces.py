@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from rest_framework.test import APIClient
 
-from apps.accounts.models import ApiToken, Space, User
+from apps.accounts.models import ApiToken, Setting, Space, User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services.people import create_token, find_token
 from apps.accounts.spaces import create_space
 from apps.conversations.models import Session
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.memory.changes.records import list_changes
+from apps.memory.changes.timeline import read_past
 from apps.memory.changes.undo import undo_operation
 from apps.memory.contexts import create_context, list_contexts
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
+from apps.memory.import_plan import ImportRefused, Note, plan_import
 from apps.memory.judge.review import accept_memory, find_reason
 from apps.memory.judge.types import Reason
 from apps.memory.kinds import ATOMIC, LONG_TERM
-from apps.memory.lifecycle import create_atomic_memory, merge_memories, mute_memories, update_memory
+from apps.memory.lifecycle import create_atomic_memory, evict_memories, merge_memories, mute_memories, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.recall.both import recall_memories
 from apps.memory.recall.former import recall_former
 from apps.memory.recall.rounds import recall_rounds
 from apps.memory.spaces import Moved, delete_space, move_memories, move_session
+from apps.memory.transfer import Adoption, ForeignMemory, adopt_memories, export_memories, import_memories
 from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, know, learn, operate, say
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("P2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("P2", "P3", "P4")]
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,6 @@ def test_what_used_to_be_is_told_where_it_was(at: Places) -> None:
     assert [one.text for one in recall_former(user=at.novel, **asked)] == ["home: York"]
 
 
-@pytest.mark.spec("P3")
 def test_what_is_learned_goes_where_it_was_said(at: Places) -> None:
     message = say(at.novel, "The hero is called Ada.")
     record(at.novel, entry("hero", "Ada", confidence=0.9), message=message)
@@ -133,7 +138,6 @@ def test_what_is_learned_goes_where_it_was_said(at: Places) -> None:
     assert not list_changes(at.garden).exists()
 
 
-@pytest.mark.spec("P3")
 def test_a_verdict_ends_what_is_of_its_space_and_proposes_the_rest(at: Places) -> None:
     keep(at.outside, "The user lives in Leeds.")
     learn(at.novel, "The heroine lives in Rome.")
@@ -150,7 +154,6 @@ def test_a_verdict_ends_what_is_of_its_space_and_proposes_the_rest(at: Places) -
     assert [row.content for row in ATOMIC.active(at.outside)] == ["The user lives in York."]
 
 
-@pytest.mark.spec("P3")
 def test_nothing_outside_is_rewritten_from_a_space(at: Places) -> None:
     keep(at.outside, "The user has a dog.")
     note(at.outside, "pets", ["dog"])
@@ -168,7 +171,6 @@ def test_nothing_outside_is_rewritten_from_a_space(at: Places) -> None:
     assert [row.content for row in ATOMIC.held(at.novel)] == ["The user has a dog called Rex."]
 
 
-@pytest.mark.spec("P4")
 def test_memories_move_with_their_history_and_back(at: Places) -> None:
     old, new = note(at.outside, "home", "Leeds"), note(at.outside, "home", "York")
     kept = keep(at.outside, "The allotment has a shed.")
@@ -178,13 +180,11 @@ def test_memories_move_with_their_history_and_back(at: Places) -> None:
     assert not LONG_TERM.rows(at.outside).exists()
     assert not list_changes(at.outside).exists()
     assert recall(at.garden, "shed home") == {"home: York", "The allotment has a shed."}
-    assert moved.operation is not None
     undo_operation(user=at.user, operation=moved.operation, now=NOW)
     assert {row.id for row in LONG_TERM.rows(at.outside)} == {old.id, new.id}
     assert not Change.objects.filter(space__isnull=False).exists()
 
 
-@pytest.mark.spec("P4")
 def test_what_the_other_space_has_already_stays_where_it_is(at: Places) -> None:
     mine, there = note(at.novel, "home", "York"), note(at.garden, "home", "Bath")
     found = move_memories(user=at.user, ids=[mine.id], space_id=at.garden.sight.space, now=NOW)
@@ -194,7 +194,6 @@ def test_what_the_other_space_has_already_stays_where_it_is(at: Places) -> None:
         move_memories(user=at.user, ids=[mine.id], space_id=uuid4(), now=NOW)
 
 
-@pytest.mark.spec("P4")
 def test_a_conversation_moves_with_what_was_learned_in_it(at: Places) -> None:
     message = learn(at.outside, "The heroine has a brother.")
     keep(at.outside, "The user likes tea.")
@@ -207,7 +206,6 @@ def test_a_conversation_moves_with_what_was_learned_in_it(at: Places) -> None:
     assert recall_rounds(user=at.garden, message="heroine brother", limit=2, query_embedding=None) == []
 
 
-@pytest.mark.spec("P4")
 @pytest.mark.parametrize("erase", [False, True])
 def test_a_space_is_deleted_with_or_without_what_is_in_it(at: Places, erase: bool) -> None:
     learn(at.novel, "The heroine has a brother.")
@@ -215,7 +213,6 @@ def test_a_space_is_deleted_with_or_without_what_is_in_it(at: Places, erase: boo
     create_context(user=at.novel, title="Plot", content="c", now=NOW)
     theirs = note(at.garden, "home", "Bath")
     token = find_token(create_token(user=at.user, space=at.space("novel")))
-    assert token is not None
     done = delete_space(
         user=at.user, space_id=at.space("novel").id, erase=erase, to=None if erase else at.space("garden").id, now=NOW
     )
@@ -234,12 +231,10 @@ def test_a_space_is_deleted_with_or_without_what_is_in_it(at: Places, erase: boo
         delete_space(user=at.user, space_id=at.novel.sight.space or uuid4(), erase=True, now=NOW)
 
 
-@pytest.mark.spec("P4")
 def test_a_move_out_of_a_space_that_is_gone_is_not_undone(at: Places) -> None:
     memory = keep(at.novel, "The heroine has a brother.")
     moved = move_memories(user=at.user, ids=[memory.id], space_id=None, now=NOW)
     delete_space(user=at.user, space_id=at.space("novel").id, erase=True, now=NOW)
-    assert moved.operation is not None
     with pytest.raises(Conflict):
         undo_operation(user=at.user, operation=moved.operation, now=NOW)
     assert recall(at.outside, "heroine brother") == {"The heroine has a brother."}
@@ -268,3 +263,119 @@ def test_names_are_kept_apart(at: Places) -> None:
     with pytest.raises(InvalidInput):
         create_space(user=at.user, name="  ")
     assert create_space(user=UserFactory(), name="novel").name == "novel"
+
+
+# Files of memories, what was known at a time, and eviction
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def novel(user: User) -> Space:
+    return create_space(user=user, name="Novel")
+
+
+def export(user: User) -> list[dict[str, Any]]:
+    return json.loads(b"".join(export_memories(user, LONG_TERM)))
+
+
+def bring(user: User, rows: Any) -> tuple[int, int, int]:
+    done = import_memories(user=user, kind=LONG_TERM, items=rows, now=NOW)
+    return done.created, done.updated, done.skipped
+
+
+def values(user: User, space: UUID | None) -> set[str]:
+    return {row.value for row in LONG_TERM.held(user.within(space))}
+
+
+def test_what_is_exported_comes_back_where_it_was(user: User, novel: Space) -> None:
+    note(user, "home", "Leeds")
+    note(user.within(novel.id), "home", "York")
+    rows = export(user)
+    assert {(row["value"], row["space"], row.get("space_name")) for row in rows} == {
+        ("Leeds", None, None),
+        ("York", str(novel.id), "Novel"),
+    }
+    assert bring(user, rows) == (0, 0, 2)
+    LongTermMemory.objects.all().delete()
+    assert bring(user, rows) == (2, 0, 0)
+    assert (values(user, None), values(user, novel.id)) == ({"Leeds"}, {"York"})
+
+
+def test_in_another_account_a_space_is_known_by_its_name(user: User, novel: Space) -> None:
+    note(user.within(novel.id), "home", "York")
+    other = UserFactory.create(username="bob")
+    theirs = create_space(user=other, name="novel")
+    (row,) = export(user)
+    assert bring(other, [row]) == (1, 0, 0)
+    assert values(other, theirs.id) == {"York"}
+    plan = plan_import(user=other, kind=LONG_TERM, items=[{**row, "id": str(uuid4()), "space_name": "x", "key": "k"}])
+    assert (plan.rows[0].given["space"], plan.rows[0].notes) == (None, (Note.NO_SPACE,))
+    with pytest.raises(ImportRefused):
+        bring(other, [{**row, "space_name": 1}])
+
+
+def test_two_are_the_same_only_in_one_space(user: User, novel: Space) -> None:
+    note(user, "home", "Leeds")
+    row = {"category": "fact", "key": "home", "value": "York"}
+    with pytest.raises(ImportRefused):
+        bring(user, [row])
+    assert bring(user, [{**row, "space": str(novel.id)}]) == (1, 0, 0)
+    with pytest.raises(ImportRefused):
+        bring(user, [{**row, "space": str(novel.id), "value": "Bath"}])
+    memory = ForeignMemory(id=uuid4(), key="home", value="Oslo")
+    garden = user.within(create_space(user=user, name="garden").id)
+    for person, outcome in ((user, Adoption.KEY_TAKEN), (garden, Adoption.ADOPTED)):
+        found = adopt_memories(user=person, memories=[memory], operation=uuid4(), now=NOW)
+        assert found.outcomes == {memory.id: outcome}
+    assert values(user, garden.sight.space) == {"Oslo"}
+
+
+@pytest.mark.spec("P5")
+def test_who_is_bound_to_a_space_brings_all_there_and_changes_nothing_else(user: User, novel: Space) -> None:
+    outside = note(user, "home", "Leeds")
+    garden = note(user.within(create_space(user=user, name="garden").id), "home", "Bath")
+    bound = user.within(novel.id)
+    rows = [
+        {"id": str(row.id), "category": "fact", "key": f"home {row.value}", "value": "taken over", "space": None}
+        for row in (outside, garden)
+    ]
+    client = APIClient(headers={"Authorization": f"Bearer {create_token(user=user, space=novel)}"})
+    answer = b"".join(client.get("/memory/long-term/export").streaming_content)
+    assert [row["value"] for row in json.loads(answer)] == ["Leeds"]
+    assert bring(bound, rows) == (2, 0, 0)
+    assert bring(bound, rows) == (0, 0, 2), "the same IDs again"
+    assert {row.value for row in LONG_TERM.held(user)} == {"Leeds"}
+    assert {row.value for row in LONG_TERM.rows(user).filter(space=novel)} == {"taken over"}
+    garden.refresh_from_db()
+    assert garden.value == "Bath"
+
+
+def test_what_moved_later_is_where_it_was_then(user: User, novel: Space) -> None:
+    memory, came = note(user, "home", "Leeds"), note(user.within(novel.id), "cat", "Tom")
+    move_memories(user=user, ids=[memory.id], space_id=novel.id, now=NOW + 2 * DAY)
+    move_memories(user=user, ids=[came.id], space_id=None, now=NOW + 2 * DAY)
+    bound, outside = user.within(novel.id), user.within(None)
+
+    def known(person: User, days: int) -> set[UUID]:
+        past = read_past(LONG_TERM, person, at=NOW + days * DAY)
+        return {*past.changed, *past.unchanged.values_list("id", flat=True)}
+
+    assert (known(outside, 1), known(outside, 3)) == ({memory.id}, {came.id})
+    assert (known(bound, 1), known(bound, 3)) == ({memory.id, came.id}, {memory.id, came.id})
+    garden = user.within(create_space(user=user, name="garden").id)
+    assert (known(garden, 1), known(garden, 3)) == ({memory.id}, {came.id})
+    token = create_token(user=user, space=Space.objects.get(name="garden"))
+    client = APIClient(headers={"Authorization": f"Bearer {token}"})
+    page = client.get("/memory/long-term", {"as_of": (NOW + DAY).isoformat()}).json()
+    assert [row["id"] for row in page["results"]] == [str(memory.id)]
+
+
+def test_an_eviction_is_recorded_where_it_was(user: User, novel: Space) -> None:
+    for number in range(2):
+        note(user.within(novel.id), f"key {number}", number)
+    Setting.objects.create(user=user, key="memory.eviction_threshold", value=1)
+    assert evict_memories(now=NOW) == 1
+    (change,) = Change.objects.filter(action=Change.Action.EVICT)
+    assert change.space_id == novel.id
+    assert change.after["space"] == str(novel.id)

@@ -17,7 +17,7 @@ from apps.memory.recall.long_term import retrieve_relevant_memories
 from tests.support.entries import entry, record
 from tests.support.judged import learn
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A3", "L3", "L7")]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)
@@ -47,7 +47,6 @@ def undo_last(user: User) -> None:
     undo_operation(user=user, operation=Change.objects.filter(user=user).latest("id").operation, now=LATER)
 
 
-@pytest.mark.spec("L3", "L7")
 @pytest.mark.parametrize(("earlier", "later"), SPELLINGS)
 def test_an_entry_is_shown_as_it_was_written_last(user: User, earlier: str, later: str) -> None:
     memory, _ = create_memory(user=user, category="fact", key="导师", value=earlier, now=NOW)
@@ -59,7 +58,7 @@ def test_an_entry_is_shown_as_it_was_written_last(user: User, earlier: str, late
     assert show(user) == [earlier]
 
 
-@pytest.mark.spec("L2", "L3", "L7")
+@pytest.mark.spec("L2")
 @pytest.mark.parametrize(("earlier", "later"), SPELLINGS)
 def test_a_turn_takes_the_new_spelling(user: User, earlier: str, later: str) -> None:
     (created,) = propose(user, earlier, at=NOW)
@@ -72,7 +71,6 @@ def test_a_turn_takes_the_new_spelling(user: User, earlier: str, later: str) -> 
     assert show(user) == [earlier]
 
 
-@pytest.mark.spec("L3")
 def test_an_item_of_a_list_takes_the_new_spelling_in_its_place(user: User) -> None:
     propose(user, ["王汎森", "李四"], at=NOW)
     propose(user, "王泛森", at=LATER, mode="add")
@@ -81,7 +79,6 @@ def test_an_item_of_a_list_takes_the_new_spelling_in_its_place(user: User) -> No
     assert show(user) == [["王泛森", "李四", "张三"]]
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize("again", ["王汎森。", " 王汎森 ", ["王汎森"], "王汎森！"])
 def test_marks_around_it_are_no_other_spelling(user: User, again: Any) -> None:
     propose(user, "王汎森", at=NOW)
@@ -89,14 +86,13 @@ def test_marks_around_it_are_no_other_spelling(user: User, again: Any) -> None:
     assert (update.action, show(user)) == (Action.REFRESHED, ["王汎森"])
 
 
-@pytest.mark.spec("L3")
 def test_what_nobody_is_sure_of_changes_no_spelling(user: User) -> None:
     propose(user, "王汎森", at=NOW)
     (update,) = propose(user, "王泛森", at=LATER, source="inferred", confidence=0.4)
     assert (update.action, show(user)) == (Action.REFRESHED, ["王汎森"])
 
 
-@pytest.mark.spec("L3", "C9")
+@pytest.mark.spec("C9")
 def test_a_spelling_that_comes_late_is_history(user: User) -> None:
     propose(user, "王泛森", at=LATER)
     propose(user, "王汎森", at=NOW)
@@ -104,14 +100,13 @@ def test_a_spelling_that_comes_late_is_history(user: User) -> None:
     assert list(LongTermMemory.objects.filter(status="superseded").values_list("value", flat=True)) == ["王汎森"]
 
 
-@pytest.mark.spec("L3", "C9")
+@pytest.mark.spec("C9")
 def test_an_item_that_comes_late_keeps_the_newer_spelling(user: User) -> None:
     propose(user, ["王泛森"], at=LATER, mode="add")
     propose(user, ["王汎森", "李四"], at=NOW, mode="add")
     assert show(user) == [["王泛森", "李四"]]
 
 
-@pytest.mark.spec("L3")
 def test_a_key_is_shown_as_its_owner_wrote_it_last_and_no_model_rewrites_it(user: User) -> None:
     memory, _ = create_memory(user=user, category="fact", key="mcdonald order", value="fries", now=NOW)
     create_memory(user=user, category="fact", key="McDonald order", value="fries", now=NOW)
@@ -120,7 +115,6 @@ def test_a_key_is_shown_as_its_owner_wrote_it_last_and_no_model_rewrites_it(user
     assert (memory.key, memory.value) == ("McDonald order", "Fries")
 
 
-@pytest.mark.spec("A3", "L7")
 @pytest.mark.parametrize(("earlier", "later"), SPELLINGS)
 def test_an_atomic_memory_is_shown_as_it_was_written_last(user: User, earlier: str, later: str) -> None:
     first, _ = create_atomic_memory(user=user, content=f"导师是{earlier}。", now=NOW)
@@ -131,7 +125,6 @@ def test_an_atomic_memory_is_shown_as_it_was_written_last(user: User, earlier: s
     assert AtomicMemory.objects.get(user=user).content == f"导师是{earlier}。"
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize("relation", ["new", "same", "contradicts"])
 @pytest.mark.parametrize(("earlier", "later"), SPELLINGS[:1] + SPELLINGS[4:7])
 def test_background_work_takes_the_new_spelling(user: User, earlier: str, later: str, relation: str) -> None:
@@ -142,7 +135,6 @@ def test_background_work_takes_the_new_spelling(user: User, earlier: str, later:
     assert (memory.content, memory.status) == (f"用户的导师是{later}。", "active")
 
 
-@pytest.mark.spec("A3")
 def test_what_was_said_before_keeps_the_newer_spelling_of_an_atomic_memory(user: User) -> None:
     learn(user, "用户的导师是王泛森。")
     learn(user, "用户的导师是王汎森。", days_ago=3)

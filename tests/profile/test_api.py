@@ -11,7 +11,6 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.profile.document import ProposedSection
 from apps.profile.services import list_pending_proposals, propose_sections
-from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 EMPTY = {
@@ -23,11 +22,6 @@ EMPTY = {
     "updated_at": None,
     "proposals": [],
 }
-
-
-@pytest.fixture
-def user(db: None) -> User:
-    return UserFactory()
 
 
 @pytest.fixture

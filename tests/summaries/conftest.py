@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -13,16 +12,10 @@ from django.utils import timezone
 from apps.conversations.models import Session
 from apps.conversations.rounds import close_round, open_round
 from apps.summaries.services import prepare_summaries, store_summaries
-from tests.support.factories import SessionFactory
-from tests.support.scripted_model import MODEL, ScriptedModel
+from tests.support.scripted_model import ScriptedModel
 
 Say = Callable[..., None]
 ANSWER = json.dumps({"title": "租房", "snippet": "谈了租房。", "summary": "用户谈了租房的事。"}, ensure_ascii=False)
-
-
-@pytest.fixture
-def session(db: None) -> Session:
-    return SessionFactory.create()
 
 
 @pytest.fixture
@@ -53,11 +46,10 @@ def say() -> Say:
 
 
 @pytest.fixture
-def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
+def model(model: ScriptedModel) -> ScriptedModel:
     """A model server that answers every request for a summary with `ANSWER`."""
-    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", MODEL
-    scripted_model.default = lambda _request: ANSWER
-    return scripted_model
+    model.default = lambda _request: ANSWER
+    return model
 
 
 def summarize(session: Session) -> None:

@@ -10,6 +10,8 @@ from apps.core.text.citations import find_citations, list_missing
 from apps.summaries.drafting import fit_summary
 from tests.core.text.test_citations import CHINESE, ENGLISH, OTHER
 
+pytestmark = pytest.mark.spec("S3", "S5")
+
 STATUTE = "《中华人民共和国民法典》第五百七十七条"
 SENTENCE = "用户想提前退租，房东拒绝退还押金。"
 
@@ -18,7 +20,6 @@ def test_a_summary_that_fits_stays_as_it_is() -> None:
     assert fit_summary(f"  {SENTENCE}\n\n依据{STATUTE}。 ", citations=[STATUTE]) == f"{SENTENCE}\n依据{STATUTE}。"
 
 
-@pytest.mark.spec("S3")
 @pytest.mark.parametrize(
     ("text", "citations", "fitted"),
     [
@@ -34,7 +35,6 @@ def test_a_citation_that_the_model_left_out_is_put_back(text: str, citations: li
     assert fit_summary(text, citations=citations) == fitted
 
 
-@pytest.mark.spec("S3")
 def test_a_summary_that_is_too_long_loses_whole_sentences_but_no_citation() -> None:
     text = SENTENCE * 40 + f"最后依据{STATUTE}起诉。"
     fitted = fit_summary(text, citations=[STATUTE])
@@ -42,14 +42,12 @@ def test_a_summary_that_is_too_long_loses_whole_sentences_but_no_citation() -> N
     assert len(fitted) == 500
 
 
-@pytest.mark.spec("S3")
 def test_one_sentence_without_end_is_cut_outside_of_its_citations() -> None:
     text = "很" * 470 + STATUTE + "很" * 200
     fitted = fit_summary(text, citations=[STATUTE])
     assert fitted == "很" * 470 + f"…\n引用：{STATUTE}。"
 
 
-@pytest.mark.spec("S3")
 def test_citations_that_take_more_than_the_limit_are_all_there_is() -> None:
     citations = [f"《中华人民共和国民法典》第{number}条" for number in range(100, 140)]
     fitted = fit_summary(SENTENCE, citations=citations)
@@ -58,7 +56,6 @@ def test_citations_that_take_more_than_the_limit_are_all_there_is() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("S3", "S5")
 @given(
     st.lists(
         st.sampled_from([SENTENCE, "He must pay. ", "很" * 300, "\n", "Why? ", *CHINESE, *ENGLISH, *OTHER]), max_size=60
@@ -72,7 +69,6 @@ def test_every_citation_survives_and_the_limit_holds(pieces: list[str], citation
     assert fit_summary(fitted, citations=citations) == fitted
 
 
-@pytest.mark.spec("S5")
 @given(st.lists(st.lists(st.sampled_from([*CHINESE, *ENGLISH]), max_size=4), min_size=1, max_size=5))
 def test_a_summary_of_summaries_keeps_what_the_first_one_cited(said: list[list[str]]) -> None:
     summary = ""

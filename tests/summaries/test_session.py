@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
@@ -29,15 +29,24 @@ from apps.summaries.services import (
 )
 from tests.summaries.conftest import Say, summarize
 from tests.support.factories import SessionFactory, UserFactory
+from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("S1", "S2")]
 
 
 def write(session: Session, *, title: str = "我的标题", snippet: str = "我写的。") -> SessionSummary:
     return create_session_summary(
         user=session.user, session_id=session.id, title=title, snippet=snippet, now=timezone.now()
     )
+
+
+def edit(summary: SessionSummary, **changes: str) -> None:
+    update_session_summary(user=summary.user, summary_id=summary.id, changes=changes, now=timezone.now())
+
+
+def delete(summary: SessionSummary) -> None:
+    delete_session_summary(user=summary.user, summary_id=summary.id, now=timezone.now())
 
 
 @pytest.fixture
@@ -50,7 +59,6 @@ def numbered(session: Session, model: ScriptedModel) -> ScriptedModel:
     return model
 
 
-@pytest.mark.spec("S1")
 @pytest.mark.parametrize(
     ("said", "title", "part"),
     [
@@ -70,7 +78,6 @@ def test_it_is_written_after_the_first_reply_in_the_language_spoken(
 
 
 @pytest.mark.long
-@pytest.mark.spec("S1")
 def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, say: Say, numbered: ScriptedModel):
     titles, ids = [], set()
     for turn in range(12):
@@ -86,13 +93,12 @@ def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, s
     assert ["问题0" in second, "问题1" in second, "问题5" in second] == [False, True, True]
 
 
-@pytest.mark.spec("S1")
 def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: Say, numbered: ScriptedModel):
     other = SessionFactory.create(user=session.user)
     say(session, ["一"])
     summarize(session)
     summary = SessionSummary.objects.get()
-    update_session_summary(user=session.user, summary_id=summary.id, changes={"title": "我改的"}, now=timezone.now())
+    edit(summary, title="我改的")
     write(other)
     for each in (session, other):
         say(each, ["二"] * 8)
@@ -104,7 +110,6 @@ def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: 
     assert len(numbered.chat_requests) == 1
 
 
-@pytest.mark.spec("S1")
 @pytest.mark.parametrize("change", ["edit", "delete", "refresh"])
 def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, numbered: ScriptedModel, change: str):
     say(session, ["一"])
@@ -113,11 +118,9 @@ def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, n
     say(session, ["二"] * 5)
     late = prepare_summaries(user=session.user, session_id=session.id)
     if change == "edit":
-        update_session_summary(
-            user=session.user, summary_id=summary.id, changes={"title": "我改的"}, now=timezone.now()
-        )
+        edit(summary, title="我改的")
     elif change == "delete":
-        delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+        delete(summary)
     else:
         summarize(session)
     before = SessionSummary.objects.values().get()
@@ -125,14 +128,14 @@ def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, n
     assert SessionSummary.objects.values().get() == before
 
 
-@pytest.mark.spec("S1", "L6")
+@pytest.mark.spec("L6")
 def test_one_that_was_deleted_is_not_written_again_from_what_was_said_before(
     session: Session, say: Say, numbered: ScriptedModel
 ):
     say(session, ["我的秘密计划"])
     summarize(session)
     summary = SessionSummary.objects.get()
-    delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+    delete(summary)
     assert not SessionSummary.objects.exclude(title="", snippet="").exists()
     say(session, ["别的事"] * 4)
     summarize(session)
@@ -170,7 +173,6 @@ def test_a_models_long_words_are_cut(session: Session, say: Say, numbered: Scrip
     assert summary.snippet == "很长的句子。" * 50
 
 
-@pytest.mark.spec("S2")
 def test_the_most_recently_active_other_sessions_come_first(session: Session, django_assert_num_queries: Any):
     now = timezone.now()
     sessions = [SessionFactory.create(user=session.user, last_active_at=now - timedelta(days=day)) for day in range(4)]
@@ -179,7 +181,7 @@ def test_the_most_recently_active_other_sessions_come_first(session: Session, dj
     write(SessionFactory.create(user=UserFactory.create()), title="别人的")
     write(session, title="这一个")
     deleted = write(SessionFactory.create(user=session.user), title="删掉的")
-    delete_session_summary(user=session.user, summary_id=deleted.id, now=now)
+    delete(deleted)
     with django_assert_num_queries(2):
         found = get_recent_session_summaries(user=session.user, limit=3, exclude_session_id=session.id)
     assert [summary.title for summary in found] == ["第0天前", "第1天前", "第2天前"]
@@ -189,7 +191,7 @@ def test_the_most_recently_active_other_sessions_come_first(session: Session, dj
     assert len(get_recent_session_summaries(user=session.user, limit=50)) == 5
 
 
-@pytest.mark.spec("C7", "S2")
+@pytest.mark.spec("C7")
 def test_a_temporary_session_has_none_and_is_in_nobodys_list(say: Say, db: None):
     session = SessionFactory.create(temporary=True)
     say(session, ["一"])
@@ -201,7 +203,6 @@ def test_a_temporary_session_has_none_and_is_in_nobodys_list(say: Say, db: None)
     assert get_recent_session_summaries(user=session.user, limit=5) == []
 
 
-@pytest.mark.spec("S1")
 def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
     session: Session, say: Say, numbered: ScriptedModel
 ):
@@ -224,7 +225,7 @@ def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
     assert (get_title(), SessionSummary.objects.get().title) == ("房子", "别的")
 
 
-@pytest.mark.spec("S1", "S3")
+@pytest.mark.spec("S3")
 @pytest.mark.parametrize(
     "echo", ["<memories>\nLives in Oslo\n</memories>", "<user-context>Lives in Oslo</user-context>"]
 )
@@ -266,7 +267,7 @@ def test_what_the_machine_and_the_person_write_is_recorded(session: Session) -> 
     draft(session, "去杭州", since=0, until=2)
     draft(session, "去杭州和上海", since=2, until=12)
     summary = SessionSummary.objects.get()
-    update_session_summary(user=session.user, summary_id=summary.id, changes={"snippet": "去上海"}, now=timezone.now())
+    edit(summary, snippet="去上海")
     changes = Change.objects.order_by("id")
     assert [(change.action, change.origin, change.actor) for change in changes] == [
         ("create", "extraction", None),
@@ -288,7 +289,7 @@ def test_changes_are_undone_and_done_again(session: Session) -> None:
     assert shown(session) == []
     undo(session, undoing)
     assert shown(session) == ["去杭州"]
-    update_session_summary(user=session.user, summary_id=summary.id, changes={"snippet": "去上海"}, now=timezone.now())
+    edit(summary, snippet="去上海")
     undoing = undo(session, Change.objects.get(action="edit").operation)
     assert shown(session) == ["去杭州"]
     undo(session, undoing)
@@ -299,7 +300,7 @@ def test_changes_are_undone_and_done_again(session: Session) -> None:
 def test_a_deletion_is_final_and_leaves_no_text(session: Session) -> None:
     summary = write(session, snippet="去杭州")
     operation = Change.objects.get().operation
-    delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+    delete(summary)
     assert not Change.objects.exclude(before=None, after=None).exists()
     with pytest.raises(Conflict):
         undo(session, operation)
@@ -333,6 +334,67 @@ def test_no_summary_holds_a_secret_and_no_model_that_writes_one_is_shown_it(
     (content,) = session.messages.filter(role="summary").values_list("content", flat=True)
     assert content == "The password is [password]; they live in York."
     with pytest.raises(InvalidInput, match="looks like a password"):
-        update_session_summary(
-            user=session.user, summary_id=summary.id, changes={"title": "password: hunter2"}, now=timezone.now()
-        )
+        edit(summary, title="password: hunter2")
+
+
+# /summaries: read, written, edited and deleted by hand
+
+BODY = {"title": "退租", "snippet": "用户想提前退租。"}
+
+
+def create(client: ApiClient, **changes: Any) -> Any:
+    return client.post("/summaries", json={"session_id": client.new_session(), **BODY, **changes})
+
+
+@pytest.mark.spec("R2")
+def test_a_summary_is_written_read_and_listed(alice: ApiClient):
+    session_id = alice.new_session()
+    response = create(alice, session_id=session_id)
+    assert response.status_code == 201
+    summary = response.json()
+    assert list(summary) == ["id", "session_id", "space", "title", "snippet", "created_at"]
+    assert (summary["session_id"], summary["title"], summary["snippet"]) == (session_id, "退租", "用户想提前退租。")
+    assert alice.get(f"/summaries/{summary['id']}").json() == summary
+    second = create(alice, title="另一个").json()
+    assert alice.get("/summaries").json()["results"] == [second, summary]
+    assert alice.get("/summaries?limit=1").json()["count"] == 2
+
+
+@pytest.mark.long
+@pytest.mark.spec("R2")
+def test_a_summary_is_edited_and_then_marked_so(alice: ApiClient):
+    summary = create(alice).json()
+    path = f"/summaries/{summary['id']}"
+    SessionSummary.objects.update(edited=False)
+    patched = alice.patch(path, json={"title": "新标题"})
+    assert (patched.status_code, patched.json()) == (200, {**summary, "title": "新标题"})
+    assert SessionSummary.objects.get().edited
+    replaced = alice.put(path, json={**patched.json(), "snippet": "新摘要。"})
+    assert (replaced.status_code, replaced.json()["snippet"]) == (200, "新摘要。")
+    assert alice.put(path, json={"title": "只有标题"}).status_code == 400
+
+
+@pytest.mark.long
+@pytest.mark.spec("R2")
+def test_a_deleted_summary_is_gone_and_another_can_be_written(alice: ApiClient):
+    summary = create(alice).json()
+    path = f"/summaries/{summary['id']}"
+    response = alice.delete(path)
+    assert (response.status_code, response.json()) == (200, {"deleted": 1})
+    assert [alice.get(path).status_code, alice.delete(path).status_code] == [404, 404]
+    assert alice.patch(path, json={"title": "x"}).status_code == 404
+    assert alice.get("/summaries").json()["count"] == 0
+    again = create(alice, session_id=summary["session_id"])
+    assert again.status_code == 201
+    assert again.json()["id"] != summary["id"]
+
+
+def test_a_bad_body_changes_nothing(alice: ApiClient):
+    bad: list[dict[str, Any]] = [
+        *({"title": title} for title in ("", "x" * 201, "a\u0000b")),
+        *({"snippet": snippet} for snippet in ("x" * 2001, None)),
+        {"session_id": "none"}, {"edited": False},
+    ]  # fmt: skip
+    assert {create(alice, **changes).status_code for changes in bad} == {400}
+    assert create(alice, session_id=str(uuid4())).status_code == 404
+    assert not SessionSummary.objects.exists()

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from django.conf import settings
+from celery import current_app
 from django.db import connection, transaction
 from django.utils import timezone
-from redis import Redis
 
 from apps.accounts.models import User
 from apps.memory.changes.records import Origin
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
 from apps.tidying.models import Tidying
-from apps.tidying.services import request_tidying
-from tests.support.factories import UserFactory
+from apps.tidying.services import TASK, request_tidying
 from tests.support.processes import wait_until
-from tests.support.scripted_model import MODEL, Gate, RecordedRequest, Reply, ScriptedModel, embed_with, make_vector
+from tests.support.scripted_model import Gate, RecordedRequest, Reply, ScriptedModel, embed_with, make_vector
 from tests.support.workers import run_worker
 from tests.tidying.world import CapableModel, World, make_world, remember
 
@@ -30,31 +28,15 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("D2"), p
 SHORT_LEASE = 3  # seconds: the next worker waits for it to run out
 
 
-@pytest.fixture(autouse=True)
-def _empty_broker() -> None:
-    """What another test queued is none of this one's."""
-    Redis.from_url(settings.REDIS_URL).flushall()
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Path]:
-    """Where the workers write; shown when the test fails."""
-    yield tmp_path / "workers.log"
-    print((tmp_path / "workers.log").read_text())
-
-
 @pytest.fixture
 def world() -> World:
     return make_world(now=timezone.now(), share=0.5)
 
 
 @pytest.fixture
-def user(world: World, scripted_model: ScriptedModel, settings: object) -> User:
+def user(user: User, world: World, model: ScriptedModel) -> User:
     """Somebody with 100 memories, for which a run takes two calls, and a run that waits."""
-    settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "test", scripted_model.base_url  # type: ignore[attr-defined]
-    settings.CHAT_MODEL = MODEL  # type: ignore[attr-defined]
-    scripted_model.embed = lambda texts: embed_with(map(make_vector, texts))
-    user: User = UserFactory.create()
+    model.embed = lambda texts: embed_with(map(make_vector, texts))
     remember(user, world, now=timezone.now())
     request_tidying(user, now=timezone.now(), by_hand=False)
     return user
@@ -73,8 +55,8 @@ class Answers:
 
     def _answer(self, request: RecordedRequest) -> str | Reply:
         self.asked += 1
-        judge = CapableModel(self._world)
-        text = json.dumps({"changes": judge.judge_text(request.messages[-1]["content"])}, ensure_ascii=False)
+        changes = list(CapableModel(self._world).judge(request.messages[-1]["content"]))
+        text = json.dumps({"changes": changes}, ensure_ascii=False)
         return Reply((self._gate, text)) if self.asked == self._holds else text
 
 
@@ -84,9 +66,6 @@ def describe(user: User) -> list[tuple[object, ...]]:
 
 def asking(condition: Callable[[], bool]) -> Callable[[], bool]:
     """The condition, with the call that beat would send meanwhile."""
-    from celery import current_app
-
-    from apps.tidying.services import TASK
 
     def check() -> bool:
         current_app.send_task(TASK)

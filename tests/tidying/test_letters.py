@@ -31,8 +31,7 @@ def write(user: User, *, days_ago: int = 0, changes: int = 1, **fields: Any) -> 
     at: datetime = NOW - timedelta(days=days_ago)
     operations = [uuid4() for _number in range(changes)]
     given = {"state": Tidying.State.DONE, "operations": operations, "created_at": at, "finished_at": at, **fields}
-    run: Tidying = Tidying.objects.create(user=user, **given)
-    return run
+    return Tidying.objects.create(user=user, **given)
 
 
 def as_user(user: User) -> Client:

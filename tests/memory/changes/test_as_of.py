@@ -124,7 +124,6 @@ class Life:
         delete_memories(self.kind, user=self.user, ids=[row.id], now=self.now)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", kinds.KINDS, ids=lambda kind: kind.slug)
 def test_as_of_is_the_list_that_was_there(client: APIClient, user: User, kind: kinds.MemoryKind, seed: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
@@ -68,11 +69,12 @@ def test_a_new_memory_is_recorded_with_all_a_person_could_care_for(user: User) -
 def test_what_supersedes_and_what_is_superseded_are_one_operation(user: User) -> None:
     old = create(user, "城市", "北京")
     with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
-        (new,) = learn(user, entry("城市", "上海"), now=LATER)
+        (new,) = learn(user, entry("城市", "上海", category="preference"), now=LATER)
     first, *rest = Change.objects.order_by("id")
     assert [(change.action, change.object_id) for change in rest] == [("supersede", old.id), ("create", new)]
     assert rest[0].operation == rest[1].operation != first.operation
     assert {(change.actor, change.origin, change.created_at) for change in rest} == {(None, "extraction", LATER)}
+    assert [change.after["category"] for change in rest] == ["fact", "preference"]
     assert rest[0].before["status"] == "active"
     assert rest[0].after == {**rest[0].before, "status": "superseded", "superseded_by": str(new)}
 
@@ -227,13 +229,6 @@ def test_what_has_changed_since_is_not_undone(user: User) -> None:
     assert states(user) == {("Paris", "rejected")}
 
 
-def test_nothing_is_undone_twice(user: User) -> None:
-    create(user, "city", "Paris")
-    operation = last(user)
-    undo(user, operation)
-    assert "already undone" in refused(user, operation)
-
-
 def test_what_comes_back_does_not_push_out_what_has_its_key_by_now(user: User) -> None:
     memory = create(user, "city", "Paris")
     update_memory(LONG_TERM, user=user, memory_id=memory.id, changes={"key": "town"}, now=NOW)
@@ -307,3 +302,59 @@ def test_operations_that_messages_caused_are_listed_newest_first_in_portions(use
     assert [operation for _newest, operation in [*first, *rest]] == expected
     other = UserFactory.create()
     assert list_caused_operations(other, session_ids=[session.id], before=None, limit=2) == []
+
+
+# Over REST
+
+CHANGES = "/memory/changes"
+
+
+def test_changes_are_listed_newest_first(client: APIClient, user: User) -> None:
+    create(user, "城市", "北京")
+    with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
+        new = create(user, "城市", "上海")
+    create(UserFactory(), "城市", "广州")
+    page = client.get(CHANGES, {"limit": 2}).json()
+    assert (page["count"], [change["action"] for change in page["results"]]) == (3, ["create", "supersede"])
+    created = page["results"][0]
+    assert created == {
+        "operation": page["results"][1]["operation"],
+        "object_id": str(new.id),
+        "kind": "long_term",
+        "action": "create",
+        "origin": "extraction",
+        "actor": None,
+        "space": None,
+        "message_id": None,
+        "before": None,
+        "after": created["after"],
+        "reason": "",
+        "undone_by": None,
+        "can_be_undone": True,
+        "created_at": "2026-11-20T08:30:00Z",
+    }
+    assert created["after"]["value"] == "上海"
+    assert client.get(CHANGES, {"offset": 2}).json()["results"][0]["actor"] == "li"
+
+
+def test_the_list_can_be_narrowed(client: APIClient, user: User) -> None:
+    memory, _other = create(user, "城市", "北京"), create(user, "age", "28")
+    for query in ({"object_id": str(memory.id)}, {"operation": str(Change.objects.earliest("id").operation)}):
+        (change,) = client.get(CHANGES, query).json()["results"]
+        assert change["object_id"] == str(memory.id)
+    assert client.get(CHANGES, {"action": "edit"}).json()["count"] == 0
+    for query in ({"object_id": "x"}, {"kind": "x"}):
+        assert client.get(CHANGES, query).status_code == 400
+
+
+def test_undoing_returns_what_it_changed(client: APIClient, user: User) -> None:
+    old, new = create(user, "城市", "北京"), create(user, "城市", "上海")
+    operation = client.get(CHANGES, {"object_id": str(new.id)}).json()["results"][0]["operation"]
+    undone = client.post(f"{CHANGES}/{operation}/undo")
+    assert undone.status_code == 200
+    changes = {change["object_id"]: change["after"]["status"] for change in undone.json()["results"]}
+    assert changes == {str(old.id): "active", str(new.id): "rejected"}
+    (created,) = client.get(CHANGES, {"object_id": str(new.id), "action": "create"}).json()["results"]
+    assert (created["undone_by"], created["can_be_undone"]) == (undone.json()["results"][0]["operation"], False)
+    again = client.post(f"{CHANGES}/{operation}/undo")
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
@@ -25,8 +26,10 @@ from apps.memory.contexts import (
     record_context,
 )
 from apps.memory.models import Change, ContextEntry, SharedContext
-from tests.support.factories import SessionFactory, UserFactory
+from tests.support.factories import SessionFactory
 from tests.support.workers import run_together
+
+pytestmark = pytest.mark.spec("X1", "X3")
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -52,12 +55,10 @@ def record(session: Session, title: str, content: str, *, message_id: UUID | Non
 
 
 def read(context: SharedContext | None) -> tuple[str, str, list[str]]:
-    assert context is not None
     stored = get_context(context.user, context.id)
     return stored.title, stored.content, [entry.text for entry in stored.entries.all()]
 
 
-@pytest.mark.spec("X1")
 def test_a_context_has_an_id_of_its_own(user: User, session: Session) -> None:
     first = create_context(user=user, title=" 合同纠纷 ", content=" 甲方未付款 ", session_id=session.id, now=NOW)
     second = create_context(user=user, title="合同纠纷", content="甲方未付款", now=NOW + MINUTE)
@@ -72,7 +73,6 @@ def test_a_context_has_an_id_of_its_own(user: User, session: Session) -> None:
     assert second.session_id is None
 
 
-@pytest.mark.spec("X1")
 @pytest.mark.parametrize(
     ("fields", "error", "field"),
     [
@@ -94,7 +94,6 @@ def test_what_cannot_be_kept_is_refused(
     assert not SharedContext.objects.exists()
 
 
-@pytest.mark.spec("X3")
 def test_additions_are_appended_with_author_and_time(user: User) -> None:
     context = create_context(user=user, title="t", content="c", now=NOW)
     append_entry(user=user, context_id=context.id, text=" 已付定金 ", author="律师", now=NOW + MINUTE)
@@ -106,7 +105,6 @@ def test_additions_are_appended_with_author_and_time(user: User) -> None:
     assert (after.content, after.created_at, after.updated_at) == ("c", NOW, NOW + 2 * MINUTE)
 
 
-@pytest.mark.spec("X3")
 def test_a_context_holds_64_kib_of_utf8_in_all(user: User) -> None:
     context = create_context(user=user, title="t", content="字" * 10_000, now=NOW)  # 30,000 bytes
     append_entry(user=user, context_id=context.id, text="字" * 11_845, now=NOW)  # 65,535 in all
@@ -119,7 +117,6 @@ def test_a_context_holds_64_kib_of_utf8_in_all(user: User) -> None:
     create_context(user=user, title="t", content="字" * 21_845, now=NOW)
 
 
-@pytest.mark.spec("X3")
 @pytest.mark.parametrize("fields", [{"text": " "}, {"text": "\x00"}, {"author": "x" * 101}, {"author": "\ud800"}])
 def test_a_bad_addition_changes_nothing(user: User, fields: dict[str, str]) -> None:
     context = create_context(user=user, title="t", content="c", now=NOW)
@@ -129,7 +126,6 @@ def test_a_bad_addition_changes_nothing(user: User, fields: dict[str, str]) -> N
     assert (get_context(user, context.id).updated_at, ContextEntry.objects.count()) == (NOW, 0)
 
 
-@pytest.mark.spec("X1")
 def test_a_context_outlives_its_session(user: User, session: Session) -> None:
     context = record(session, "合同纠纷", "甲方未付款")
     delete_session(user=user, session_id=session.id)
@@ -137,11 +133,9 @@ def test_a_context_outlives_its_session(user: User, session: Session) -> None:
     assert (stored, stored.session_id, stored.message_id) == (context, None, None)
 
 
-@pytest.mark.spec("X1")
 def test_a_message_is_recorded_once(session: Session) -> None:
     message = say(session)
     first = record(session, "合同纠纷", "甲方未付款", message_id=message)
-    assert first is not None
     assert first.message_id == message
     again = record(session, "另一个标题", "另一种说法", message_id=message)
     assert again == first
@@ -152,7 +146,6 @@ def test_a_message_is_recorded_once(session: Session) -> None:
     assert ContextEntry.objects.get().message_id == added
 
 
-@pytest.mark.spec("X1")
 def test_the_same_case_of_a_session_is_added_to_and_another_is_made(session: Session) -> None:
     case = record(session, "合同纠纷", "甲方未付款")
     assert record(session, "张三的合同纠纷", "乙方已起诉") == case
@@ -164,7 +157,6 @@ def test_the_same_case_of_a_session_is_added_to_and_another_is_made(session: Ses
     assert len({case, other, elsewhere}) == 3
 
 
-@pytest.mark.spec("X1")
 @pytest.mark.parametrize(
     ("title", "content"),
     [
@@ -180,7 +172,6 @@ def test_what_cannot_be_recorded_is_left_out(session: Session, title: str, conte
     assert not SharedContext.objects.exists()
 
 
-@pytest.mark.spec("X3")
 def test_what_would_be_too_much_for_a_recorded_case_is_left_out(session: Session) -> None:
     case = record(session, "合同纠纷", "x" * 65_000)
     assert record(session, "合同纠纷", "y" * 537) is None
@@ -189,7 +180,7 @@ def test_what_would_be_too_much_for_a_recorded_case_is_left_out(session: Session
     assert [context.title for context in list_contexts(session.user).exclude(id=case.id)] == ["t" * 200]  # type: ignore[union-attr]
 
 
-@pytest.mark.spec("C4", "X1")
+@pytest.mark.spec("C4")
 def test_a_turn_reads_the_contexts_of_its_session_with_one_query(
     session: Session, django_assert_num_queries: Any
 ) -> None:
@@ -213,10 +204,8 @@ def test_a_turn_reads_the_contexts_of_its_session_with_one_query(
     assert snapshots[0].entries[0].created_at == NOW + 9 * MINUTE
 
 
-@pytest.mark.spec("X3")
 @pytest.mark.django_db(transaction=True)
-def test_no_addition_is_lost_when_several_write() -> None:
-    user = UserFactory()
+def test_no_addition_is_lost_when_several_write(user: User) -> None:
     context = create_context(user=user, title="t", content="c", now=NOW)
     jobs = [
         lambda number=number: append_entry(user=user, context_id=context.id, text=f"e{number}", now=NOW)
@@ -228,10 +217,8 @@ def test_no_addition_is_lost_when_several_write() -> None:
     assert {entry.text for entry in entries} == {f"e{number}" for number in range(WRITERS)}
 
 
-@pytest.mark.spec("X3")
 @pytest.mark.django_db(transaction=True)
-def test_writers_at_once_do_not_pass_the_limit_together() -> None:
-    user = UserFactory()
+def test_writers_at_once_do_not_pass_the_limit_together(user: User) -> None:
     context = create_context(user=user, title="t", content="c" * 65_000, now=NOW)
 
     def add(number: int) -> bool:
@@ -245,10 +232,8 @@ def test_writers_at_once_do_not_pass_the_limit_together() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("X1")
 @pytest.mark.django_db(transaction=True)
-def test_one_case_recorded_at_once_is_one_context() -> None:
-    session = SessionFactory()
+def test_one_case_recorded_at_once_is_one_context(session: Session) -> None:
     messages = [say(session) for _ in range(WRITERS)]
     run_together(
         [
@@ -265,7 +250,6 @@ def test_one_case_recorded_at_once_is_one_context() -> None:
 def test_making_is_recorded_and_a_deletion_empties_the_record(session: Session) -> None:
     user = session.user
     context = record(session, "合同纠纷", "甲方未付款")
-    assert context is not None
     append_entry(user=user, context_id=context.id, text="乙方已起诉", now=NOW)
     made = Change.objects.get(kind="context")
     assert (made.action, made.object_id, made.before) == ("create", context.id, None)
@@ -319,8 +303,7 @@ def test_what_was_added_for_a_message_is_not_added_again(session: Session) -> No
 
 @pytest.mark.spec("X2")
 @pytest.mark.django_db(transaction=True)
-def test_two_runs_of_one_message_make_one_context() -> None:
-    session = SessionFactory()
+def test_two_runs_of_one_message_make_one_context(session: Session) -> None:
     message_id = say(session)
 
     def make() -> UUID:
@@ -350,3 +333,74 @@ def test_two_runs_of_one_message_make_one_context() -> None:
 def test_titles_of_one_case_and_of_two(one: str, other: str, same: bool) -> None:
     assert names_same_case(one, other) is same
     assert names_same_case(other, one) is same
+
+
+# Over REST
+
+CONTEXTS = "/memory/contexts"
+
+
+def post_context(client: APIClient, **fields: Any) -> dict[str, Any]:
+    response = client.post(CONTEXTS, {"title": "合同纠纷", "content": "甲方未付款", **fields})
+    assert response.status_code == 201
+    return response.json()
+
+
+@pytest.mark.spec("X1")
+def test_a_context_is_made_listed_read_and_deleted(client: APIClient, user: User) -> None:
+    session = SessionFactory(user=user)
+    context = post_context(client, session_id=str(session.id))
+    assert list(context) == ["id", "session_id", "space", "title", "content", "entries", "created_at", "updated_at"]
+    assert (context["session_id"], context["title"]) == (str(session.id), "合同纠纷")
+    assert (context["content"], context["entries"]) == ("甲方未付款", [])
+    second = post_context(client, title="another")
+    assert second["session_id"] is None
+    page = client.get(CONTEXTS).json()
+    assert (page["count"], page["results"]) == (2, [second, context])
+    assert client.get(f"{CONTEXTS}?limit=1&offset=1").json()["results"] == [context]
+    assert client.get(f"{CONTEXTS}/{context['id']}").json() == context
+    deleted = client.delete(f"{CONTEXTS}/{context['id']}")
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": 1})
+    assert client.get(f"{CONTEXTS}/{context['id']}").status_code == 404
+    assert client.delete(f"{CONTEXTS}/{context['id']}").status_code == 404
+
+
+def test_orderings(client: APIClient) -> None:
+    first, second = post_context(client, title="一"), post_context(client, title="two")
+    assert client.post(f"{CONTEXTS}/{first['id']}/entries", {"text": "已付定金"}).status_code == 201
+    for ordering, titles in (
+        ("created_at", ["一", "two"]),
+        ("-created_at", ["two", "一"]),
+        ("updated_at", ["two", "一"]),
+        ("-updated_at", ["一", "two"]),
+    ):
+        listed = client.get(CONTEXTS, {"ordering": ordering}).json()["results"]
+        assert [context["title"] for context in listed] == titles
+    refused = client.get(CONTEXTS, {"ordering": "title"})
+    assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, ["ordering"])
+    assert second["created_at"] > first["created_at"]
+
+
+@pytest.mark.spec("X3")
+def test_an_entry_carries_author_and_time(client: APIClient) -> None:
+    path = f"{CONTEXTS}/{post_context(client)['id']}"
+    first = client.post(f"{path}/entries", {"text": "已付定金"})
+    second = client.post(f"{path}/entries", {"text": "filed", "author": "paralegal"})
+    assert (first.status_code, second.status_code) == (201, 201)
+    context = client.get(path).json()
+    assert second.json() == context
+    assert [(entry["author"], entry["text"]) for entry in context["entries"]] == [
+        ("li", "已付定金"),
+        ("paralegal", "filed"),
+    ]
+    assert list(context["entries"][0]) == ["id", "author", "text", "created_at"]
+    assert context["entries"][1]["created_at"] == context["updated_at"]
+
+
+@pytest.mark.long
+def test_a_list_takes_the_same_queries_however_long(client: APIClient, django_assert_num_queries: Any) -> None:
+    for number in range(5):
+        context = post_context(client, title=f"t{number}")
+        client.post(f"{CONTEXTS}/{context['id']}/entries", {"text": "x"})
+    with django_assert_num_queries(3):
+        client.get(CONTEXTS)

@@ -20,7 +20,7 @@ from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, operate, say, show, show_active, show_entries
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("L3")]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A3", "L3", "L7")]
 
 
 def propose(user: User, message: Message, key: str, value: Any, *, mode: str = "replace") -> None:
@@ -40,7 +40,6 @@ def find_operation(message: Message) -> UUID:
     return operation
 
 
-@pytest.mark.spec("A3", "L7")
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize(
     ("key", "old", "content", "new"),
@@ -125,7 +124,6 @@ def test_an_entry_has_its_vector_with_the_reply(user: User) -> None:
     assert LongTermEmbedding.objects.filter(memory=LongTermMemory.objects.get(user=user)).exists()
 
 
-@pytest.mark.spec("L7")
 def test_a_value_that_its_owner_corrects_by_hand_ends_its_sentence(user: User) -> None:
     tell(user, "home", "Leeds", "The user lives in Leeds.")
     entry = LongTermMemory.objects.get(user=user)
@@ -147,7 +145,6 @@ def test_nobody_elses_sentence_ends(user: User) -> None:
 # A verdict that names one kind: its judge was shown both, and the other stays.
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     ("key", "value", "content", "said"),
     [
@@ -163,7 +160,6 @@ def test_an_entry_that_a_verdict_does_not_name_stays(user: User, key: str, value
     assert (show_active(user), show_entries(user)) == ({said}, {key: value})
 
 
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize("named", ["The user works at Siemens.", "employer: Siemens"])
 def test_an_operation_ends_what_it_names(user: User, named: str) -> None:
     tell(user, "employer", "Siemens", "The user works at Siemens.")
@@ -176,7 +172,6 @@ def test_an_operation_ends_what_it_names(user: User, named: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spec("A3")
 @pytest.mark.parametrize(
     ("key", "values", "contents"),
     [

@@ -38,7 +38,7 @@ from tests.support.workers import run_together
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.spec("A3"),
+    pytest.mark.spec("A3", "L3"),
     pytest.mark.long_except(
         "test_what_the_judge_calls_new_ends_nothing_however_alike_it_is",
         "test_equal_texts_are_one_memory_with_the_tags_of_both_whatever_the_judge_says",
@@ -47,7 +47,6 @@ pytestmark = [
         "test_what_ends_in_part_lives_on_in_the_words_of_the_judge",
         "test_a_target_that_was_not_shown_is_void",
         "test_what_its_owner_wrote_is_ended_only_with_their_consent",
-        "test_one_message_ends_no_more_than_a_handful_by_itself",
         "test_what_is_held_back_changes_nothing_until_it_is_accepted",
         "test_what_was_rejected_or_waits_is_not_proposed_again",
         "test_what_was_said_before_never_ends_what_was_said_since",
@@ -214,7 +213,6 @@ def test_a_refinement_of_several_joins_them(user: User) -> None:
     assert show_active(user) == {merged}
 
 
-@pytest.mark.spec("L3")
 def test_the_same_in_other_words_is_one_memory_of_either_kind(user: User) -> None:
     learn(user, "The user lives in Leeds.", days_ago=3, tags=["home"])
     store(user, "likes", ["tea", "chess"])
@@ -249,7 +247,6 @@ def test_what_was_edited_since_it_was_shown_is_left_alone(user: User) -> None:
 # Long-term memories.
 
 
-@pytest.mark.spec("L3")
 def test_an_item_of_a_list_ends_and_the_rest_stays(user: User) -> None:
     store(user, "hobbies", ["chess", "fencing", "sailing"])
     message = learn(user, "The user gave up fencing.", "contradicts", "hobbies: fencing")
@@ -258,14 +255,12 @@ def test_an_item_of_a_list_ends_and_the_rest_stays(user: User) -> None:
     assert show_entries(user) == {"hobbies": ["chess", "fencing", "sailing"]}
 
 
-@pytest.mark.spec("L3")
 def test_what_is_left_takes_the_place_of_a_long_term_value(user: User) -> None:
     store(user, "diet", "no meat and no milk")
     learn(user, "The user drinks milk again.", "contradicts", "diet: no meat and no milk", left="no meat")
     assert show_entries(user) == {"diet": "no meat"}
 
 
-@pytest.mark.spec("L3")
 def test_a_value_that_was_learned_later_is_not_ended_by_what_was_said_before(user: User) -> None:
     with changed_by(origin=Change.Origin.TURN, actor=None):
         message = say(user, "I live in York", days_ago=1)
@@ -278,7 +273,6 @@ def test_a_value_that_was_learned_later_is_not_ended_by_what_was_said_before(use
 # Operations without a statement.
 
 
-@pytest.mark.spec("L3")
 def test_an_end_without_a_statement_makes_no_memory(user: User) -> None:
     learn(user, "The user has a trip to Oslo booked.", days_ago=3)
     store(user, "plans", "trip to Oslo")
@@ -292,7 +286,6 @@ def test_an_end_without_a_statement_makes_no_memory(user: User) -> None:
     assert show_entries(user) == {"plans": "trip to Oslo"}
 
 
-@pytest.mark.spec("L3")
 def test_a_replacement_takes_the_place_of_every_target(user: User) -> None:
     learn(user, "The user's dentist is Dr Lund.", days_ago=3)
     store(user, "dentist", "Dr Lund")
@@ -310,7 +303,6 @@ def test_a_replacement_takes_the_place_of_every_target(user: User) -> None:
     assert show_entries(user) == {"dentist": "Dr Lind"}
 
 
-@pytest.mark.spec("L3")
 def test_an_addition_joins_what_is_there(user: User) -> None:
     learn(user, "用户喜欢爬山。", days_ago=3)
     store(user, "爱好", ["爬山"])
@@ -368,7 +360,6 @@ def test_more_of_what_its_owner_wrote_stands_beside_it(user: User) -> None:
     assert show_active(user) == {"用户养了一只猫。", "用户的猫叫团子。"}
 
 
-@pytest.mark.long
 @pytest.mark.spec("M6")
 def test_one_message_ends_no_more_than_a_handful_by_itself(user: User) -> None:
     texts = [f"The user owns book number {number}." for number in range(6)]
@@ -497,8 +488,7 @@ def test_any_number_of_verdicts_takes_the_same_number_of_queries(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
-    user = UserFactory()
+def test_two_workers_with_the_same_fact_leave_one_memory(user: User) -> None:
     messages = [say(user, "我对虾过敏") for _ in range(2)]
     run_together([partial(record, user, [state(message, "用户对虾过敏。")]) for message in messages])
     assert show(user) == [("active", "用户对虾过敏。")]

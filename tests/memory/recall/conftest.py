@@ -13,6 +13,7 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import LongTermMemory
+from apps.memory.recall import columns as nearest
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -39,6 +40,12 @@ def remember(user: User) -> Remember:
         return memory
 
     return store
+
+
+@pytest.fixture(params=[nearest.EXACT_SCAN_LIMIT, 0], ids=["all", "index"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare the query with every vector, and find the nearest by the index."""
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", request.param)
 
 
 def break_full_text() -> None:

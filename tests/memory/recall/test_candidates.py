@@ -18,17 +18,7 @@ from apps.memory.recall.long_term import recall_candidates
 from apps.memory.types import Recall
 from tests.memory.recall.conftest import NOW, Remember, break_full_text
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.long_except(
-        "test_finds",
-        "test_a_failed_statement_leaves_the_transaction_usable",
-        "test_one_round_trip",
-        "test_places_go_to_rare_keywords_first",
-        "test_only_active_memories_of_the_user",
-        "test_every_field_is_read",
-    ),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("K3", "K4")]
 
 
 def recall(user: User, *keywords: str, **options: Any) -> Recall:
@@ -62,7 +52,6 @@ FINDABLE = [
 ]
 
 
-@pytest.mark.spec("K3")
 @BOTH_ARMS
 @pytest.mark.parametrize(("keyword", "key", "value"), FINDABLE)
 def test_finds(user: User, remember: Remember, keyword: str, key: str, value: Any, prepare: Any) -> None:
@@ -74,7 +63,7 @@ def test_finds(user: User, remember: Remember, keyword: str, key: str, value: An
     assert (found.statistics is None) is (prepare is break_full_text)
 
 
-@pytest.mark.spec("K3")
+@pytest.mark.long
 def test_the_fallback_fills_its_places_by_preference_then_number_of_keywords(user: User, remember: Remember) -> None:
     remember("颜色一", "红", last_accessed=NOW)
     remember("颜色二", "深 蓝色", last_accessed=NOW - timedelta(days=9))
@@ -104,7 +93,7 @@ def test_one_round_trip(user: User, remember: Remember) -> None:
     assert len(captured) == 0
 
 
-@pytest.mark.spec("K4")
+@pytest.mark.long
 def test_statistics_count_the_users_active_memories(user: User, remember: Remember) -> None:
     other = User.objects.create(username="other")
     remember("喜欢的颜色", "蓝色")
@@ -113,22 +102,20 @@ def test_statistics_count_the_users_active_memories(user: User, remember: Rememb
     remember("颜色", "旧的", status="superseded")
     remember("颜色", "别人的", owner=other)
     found = recall(user, "喜欢", "颜色", "pyth", "没有")
-    assert found.statistics is not None
     assert found.statistics.memory_count == 3
     assert found.statistics.document_frequencies == {"喜欢": 2, "颜色": 1, "pyth": 1, "没有": 0}
 
 
-@pytest.mark.spec("K4")
+@pytest.mark.long
 def test_statistics_include_what_only_the_substring_arm_finds(user: User, remember: Remember) -> None:
     remember("language", "Python")
     remember("other", "Cython")
     found = recall(user, "thon", "pyth")
-    assert found.statistics is not None
     assert found.statistics.document_frequencies == {"thon": 1, "pyth": 1}
     assert keys(found) == {"language", "other"}
 
 
-@pytest.mark.spec("K3")
+@pytest.mark.long
 def test_the_substring_arm_is_asked_only_while_places_are_free(user: User, remember: Remember) -> None:
     remember("first", "thonburi")
     remember("second", "thonet")
@@ -137,7 +124,6 @@ def test_the_substring_arm_is_asked_only_while_places_are_free(user: User, remem
     assert keys(recall(user, "thon", candidate_limit=3)) == {"first", "second", "third"}
 
 
-@pytest.mark.spec("K3")
 def test_places_go_to_rare_keywords_first(user: User, remember: Remember) -> None:
     for number in range(5):
         remember(f"工作 {number}", "会议")
@@ -147,7 +133,7 @@ def test_places_go_to_rare_keywords_first(user: User, remember: Remember) -> Non
     assert keys(recall(user, "工作", "咖啡", candidate_limit=2)) == {"工作的咖啡", "咖啡"}
 
 
-@pytest.mark.spec("K3")
+@pytest.mark.long
 def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
     user: User, remember: Remember, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,15 +147,14 @@ def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
     monkeypatch.setattr(nearest, "fetch_rows", delete_and_fetch)
     found = recall(user, "颜色")
     assert keys(found) == {"颜色 1", "颜色 2"}
-    assert found.statistics is not None
     assert found.statistics.memory_count == 2
 
 
 @BOTH_ARMS
-@pytest.mark.parametrize("status", ["pending", "rejected", "superseded", "evicted"])
-def test_only_active_memories_of_the_user(user: User, remember: Remember, status: str, prepare: Any) -> None:
+def test_only_active_memories_of_the_user(user: User, remember: Remember, prepare: Any) -> None:
     other = User.objects.create(username="other")
-    remember("颜色", "不再", status=status)
+    for status in ("pending", "rejected", "superseded", "evicted"):
+        remember("颜色", "不再", status=status)
     remember("颜色", "别人的", owner=other)
     mine = remember("喜欢的颜色", "蓝色")
     prepare()
@@ -196,6 +181,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long
 @BOTH_ARMS
 @pytest.mark.parametrize("keyword", HOSTILE, ids=lambda keyword: repr(keyword[:20]))
 def test_hostile_keywords_are_text(user: User, remember: Remember, keyword: str, prepare: Any) -> None:
@@ -207,6 +193,7 @@ def test_hostile_keywords_are_text(user: User, remember: Remember, keyword: str,
     assert LongTermMemory.objects.defer("search_vector").count() == 2
 
 
+@pytest.mark.long
 def test_a_value_of_any_size_and_shape_comes_back(user: User, remember: Remember) -> None:
     values: Sequence[Any] = ["长" * 32_000, "w" * 32_000, {"a": [1, 2.5, None, {"b": "猫"}]}, [], 3, True, "'\\ %_"]
     for number, value in enumerate(values):

@@ -21,7 +21,7 @@ from apps.memory.recall.former import REMOVED, asks_about_past, cut_ended, cut_r
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, say
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("L3")]
 
 
 def store(user: User, key: str, *values: Any) -> None:
@@ -56,7 +56,6 @@ def test_a_question_about_the_past_is_known_by_its_words(message: str, asks: boo
     assert asks_about_past(message) is asks
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("key", "old", "new", "message"),
     [
@@ -78,7 +77,6 @@ def test_the_value_before_is_recalled_with_its_end(user: User, key: str, old: st
     )
 
 
-@pytest.mark.spec("L3")
 def test_what_holds_again_and_what_only_grew_is_not_the_past(user: User) -> None:
     store(user, "home", "Leeds", "York", "Leeds")
     store(user, "languages", ["English"], ["English", "French"])
@@ -113,7 +111,6 @@ def correct(user: User, key: str, *values: str) -> None:
         create_memory(user=user, category="fact", key=key, value=value, now=NOW + timedelta(minutes=at))
 
 
-@pytest.mark.spec("L3")
 @pytest.mark.parametrize(
     ("key", "old", "new", "note", "left"),
     [
@@ -132,7 +129,6 @@ def test_a_corrected_value_is_left_out(user: User, key: str, old: str, new: str,
     assert cut_ended(UserFactory(), [note]) == [note]
 
 
-@pytest.mark.spec("L3")
 def test_what_an_active_memory_still_says_stays(user: User) -> None:
     learn(user, "The user's sister Anna studies in Leeds.")
     correct(user, "home", "Leeds", "York")

@@ -18,15 +18,7 @@ from tests.memory.recall.atomic.conftest import asked, vector
 from tests.memory.recall.conftest import NOW
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.spec("K9"),
-    pytest.mark.long_except(
-        "test_a_paraphrase_that_shares_no_word_is_found",
-        "test_only_active_memories_of_the_user_are_neighbours",
-        "test_how_a_memory_is_phrased_for_the_embedder",
-    ),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("K9")]
 
 # Seconds: the model is loaded by the first test that embeds.
 PATIENT = 30.0
@@ -83,11 +75,13 @@ def test_a_paraphrase_that_shares_no_word_is_found(user: User, message: str, key
     assert found[0].semantic_score >= 0.4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("message", ["你好", "今天天气怎么样", "How does photosynthesis work?", "1+1等于几", "谢谢你"])
 def test_nothing_near_and_no_keyword_is_an_empty_list(user: User, message: str) -> None:
     assert retrieve(user, message) == []
 
 
+@pytest.mark.long
 @pytest.mark.spec("K5")
 def test_the_better_of_both_scores_counts(user: User) -> None:
     at(user, "pet", 1.0, 0.0)
@@ -103,6 +97,7 @@ def test_the_better_of_both_scores_counts(user: User) -> None:
     assert age.score == pytest.approx(0.4 * 0.8 + 0.2 * 1.2 + 0.15 * 1.0 + 0.1 * 0.5 + 0.15 * 1.0, abs=1e-3)
 
 
+@pytest.mark.long
 def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
     at(user, "pet", 0.7, 0.714)
     query = asked(1.0, min_similarity=0.69)
@@ -111,11 +106,8 @@ def test_the_floor_is_the_embedders_unless_said(user: User) -> None:
     assert retrieve(user, "unrelated", query_embedding=None) == []
 
 
-@pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["exact scan", "index"])
-def test_only_active_memories_of_the_user_are_neighbours(
-    user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_only_active_memories_of_the_user_are_neighbours(user: User) -> None:
     theirs = LongTermMemoryFactory.create(key="姓名", value="Violet").user
     create_memory(user=user, category="fact", key="名字", value="林小鱼", now=NOW)
     found = retrieve(user, "我叫什么")

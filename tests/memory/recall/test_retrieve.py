@@ -12,7 +12,6 @@ from apps.accounts.models import User
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory
-from apps.memory.models import LongTermMemory
 from apps.memory.recall.atomic import retrieve_atomic_memories
 from apps.memory.recall.long_term import retrieve_relevant_memories
 from apps.memory.types import ScoredMemory
@@ -97,14 +96,6 @@ def test_the_number_of_keywords_is_bounded(user: User, remember: Remember) -> No
     remember("咖啡", "拿铁")
     assert values(retrieve(user, "咖啡 咖啡 颜色", max_keywords=1)) == ["拿铁"]
     assert retrieve(user, "咖啡 颜色 颜色", max_keywords=1) == []
-
-
-@pytest.mark.spec("L4")
-def test_retrieval_counts_no_use(user: User, remember: Remember) -> None:
-    memory = remember("颜色", "蓝色", last_accessed=NOW - timedelta(days=3))
-    assert len(retrieve(user, "颜色")) == 1
-    stored = LongTermMemory.objects.get(id=memory.id)
-    assert (stored.access_count, stored.last_accessed) == (0, NOW - timedelta(days=3))
 
 
 SOUGHT = [

@@ -129,17 +129,13 @@ def test_a_round_that_taught_what_holds_is_recalled(user: User) -> None:
 
 
 @pytest.mark.spec("C4")
-def test_what_the_window_shows_is_not_recalled(user: User) -> None:
+def test_what_the_window_shows_and_what_is_alike_by_chance_is_not_recalled(user: User) -> None:
     message = say(user, SAID, days_ago=3)
     assert recall(user, without=(message.id,)) == []
-
-
-def test_chance_is_not_recalled(user: User) -> None:
-    say(user, SAID, days_ago=3)
     assert recall(user, "How tall is the Eiffel Tower?") == []
 
 
-def test_what_a_reply_says_is_found_with_what_it_answers(user: User) -> None:
+def test_what_a_reply_says_is_found_with_what_it_answers_unless_it_gave_way_to_another(user: User) -> None:
     asked = say(user, "Anything else to bear in mind?", days_ago=4)
     Message.objects.create(
         session=asked.session, user=user, role=Role.ASSISTANT, content=SAID, position=2, reply_to=asked
@@ -147,14 +143,7 @@ def test_what_a_reply_says_is_found_with_what_it_answers(user: User) -> None:
     (past,) = find(user, QUESTION)
     assert (past.message_id, past.said, past.reply) == (asked.id, asked.content, SAID)
     assert past.create_time == NOW - timedelta(days=4)
-
-
-def test_a_reply_that_gave_way_to_another_is_not_found(user: User) -> None:
-    asked = say(user, "Anything else to bear in mind?", days_ago=4)
-    replaced = MessageStatus.REPLACED
-    Message.objects.create(
-        session=asked.session, user=user, role=Role.ASSISTANT, content=SAID, position=2, reply_to=asked, status=replaced
-    )
+    Message.objects.filter(reply_to=asked).update(status=MessageStatus.REPLACED)
     assert recall(user) == []
 
 

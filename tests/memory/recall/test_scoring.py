@@ -22,6 +22,8 @@ from apps.memory.recall.scoring import (
 )
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 
+pytestmark = pytest.mark.spec("K4", "K5", "K7")
+
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
@@ -56,7 +58,6 @@ def rank(
     )
 
 
-@pytest.mark.spec("K4")
 @pytest.mark.parametrize(
     ("keyword", "key", "value", "mode"),
     [
@@ -91,7 +92,6 @@ def test_a_long_memory_is_cut_into_words_at_its_beginning_only() -> None:
     assert [match_keyword(word, text=text) for word in ("猫", "字", "颜色", "咖啡")] == [1.0, 1.0, 0.7, 0.0]
 
 
-@pytest.mark.spec("K4")
 @pytest.mark.parametrize(
     ("memory_count", "document_frequency", "idf"),
     [
@@ -106,21 +106,15 @@ def test_idf(memory_count: int, document_frequency: int, idf: float) -> None:
     assert idf > 0
 
 
-@pytest.mark.spec("K4")
-def test_keyword_score_weighs_modes_by_idf() -> None:
+def test_keyword_score_weighs_modes_by_idf_which_is_one_in_the_fallback() -> None:
     statistics = CorpusStatistics(memory_count=10, document_frequencies={"喜欢": 8, "颜色": 1})
     [found] = rank(make_candidate("颜色", "蓝色"), keywords=["喜欢", "颜色"], statistics=statistics)
     common, rare = math.log(1 + 2.5 / 8.5), math.log(1 + 9.5 / 1.5)
     assert found.keyword_score == pytest.approx(rare / (common + rare))
-
-
-@pytest.mark.spec("K4")
-def test_idf_is_one_in_the_fallback() -> None:
     [found] = rank(make_candidate("颜色", "蓝色"), keywords=["喜欢", "颜色"], statistics=None)
     assert found.keyword_score == 0.5
 
 
-@pytest.mark.spec("K5")
 @pytest.mark.parametrize(
     ("days", "score"), [(0, 1.0), (7, 0.5), (14, 0.25), (3.5, 2**-0.5), (0.25, 2 ** (-0.25 / 7)), (-3, 1.0)]
 )
@@ -129,7 +123,6 @@ def test_recency_halves_every_half_life(days: float, score: float) -> None:
     assert compute_recency_score(last_accessed=last_accessed, now=NOW, half_life_days=7.0) == pytest.approx(score)
 
 
-@pytest.mark.spec("K5")
 @pytest.mark.parametrize(
     ("count", "highest", "score"),
     [(0, 0, 0.5), (1, 1, 0.5), (0, 1, 0.5), (0, 8, 0.0), (8, 8, 1.0), (2, 8, 0.5), (1, 2, math.log(2) / math.log(3))],
@@ -138,14 +131,12 @@ def test_frequency(count: int, highest: int, score: float) -> None:
     assert compute_frequency_score(access_count=count, max_access_count=highest) == pytest.approx(score)
 
 
-@pytest.mark.spec("K5")
 @pytest.mark.parametrize(("category", "boost"), [("preference", 1.5), ("fact", 1.2), ("pattern", 1.0)])
 def test_category_boost(category: str, boost: float) -> None:
     [found] = rank(make_candidate("颜色", "蓝色", category=category), keywords=["颜色"])
     assert found.category_boost == boost
 
 
-@pytest.mark.spec("K5")
 def test_the_worked_example_of_the_documentation() -> None:
     statistics = CorpusStatistics(memory_count=3, document_frequencies={"喜欢": 2, "颜色": 1})
     color = make_candidate(
@@ -184,7 +175,6 @@ def test_the_worked_example_of_the_documentation() -> None:
     assert round(second.score, 3) == 0.815
 
 
-@pytest.mark.spec("K5")
 def test_weights_and_half_life_are_the_callers() -> None:
     weights = ScoreWeights(keyword=0.0, category=0.0, recency=1.0, frequency=0.0, confidence=0.0)
     old = make_candidate("颜色", "蓝色", last_accessed=NOW - timedelta(days=2))
@@ -192,7 +182,6 @@ def test_weights_and_half_life_are_the_callers() -> None:
     assert found.score == pytest.approx(0.25)
 
 
-@pytest.mark.spec("K7")
 def test_a_memory_that_shares_a_keyword_of_the_topic_is_lifted() -> None:
     on_topic = make_candidate("旅行计划", "京都", id=uuid.UUID(int=2))
     off_topic = make_candidate("会议计划", "周一", id=uuid.UUID(int=1))
@@ -201,7 +190,6 @@ def test_a_memory_that_shares_a_keyword_of_the_topic_is_lifted() -> None:
     assert first.score == pytest.approx(1.3 * (0.4 * 1.0 + 0.2 * 1.2 + 0.15 + 0.1 * 0.5 + 0.15))
 
 
-@pytest.mark.spec("K7")
 def test_only_a_part_of_a_topic_keyword_is_not_sharing_it() -> None:
     [found] = rank(make_candidate("喜欢编程", "是"), keywords=["编程语言"], topic_keywords=["编程语言"])
     assert (found.keyword_score, found.topic_boost) == (0.3, 1.0)

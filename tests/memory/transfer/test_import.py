@@ -39,7 +39,6 @@ pytestmark = [
         "test_one_bad_row_refuses_all",
         "test_all_that_is_wrong_is_told",
         "test_an_import_is_undone_as_a_whole",
-        "test_what_is_here_decides",
         "test_an_instruction_waits",
     ),
 ]
@@ -458,7 +457,6 @@ def test_an_end_without_a_beginning_or_before_it_is_left_out(user: User) -> None
     assert set(AtomicMemory.objects.values_list("event_start", "event_end")) == {(None, None)}
 
 
-@pytest.mark.long
 def test_what_is_here_decides(user: User) -> None:
     create_atomic_memory(user=user, content="喜欢茶", now=NOW)
     create_memory(user=user, category="fact", key="home", value="York", now=NOW)

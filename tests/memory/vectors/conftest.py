@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from apps.conversations.models import Message, Session
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
 
 REMOTE = "scripted-embedding"
 
@@ -22,6 +22,16 @@ def remote(settings: Settings, scripted_model: ScriptedModel) -> ScriptedModel:
     settings.EMBEDDING_BASE_URL = scripted_model.base_url
     settings.EMBEDDING_MODEL = REMOTE
     return scripted_model
+
+
+def refuse(*words: str) -> Callable[[list[str]], Behaviour]:
+    """Refuse every request with a text that has one of these words in it."""
+
+    def answer(texts: list[str]) -> Behaviour:
+        bad = any(word in text for word in words for text in texts)
+        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
+
+    return answer
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The vector indexes have the vectors of people with many memories (A4) or messages (V4), and of nobody else.
 
-No search finds less meanwhile; of messages, test_search.py shows that.
+No search finds less meanwhile; of messages, test_search.py shows that. And what migrations tell the planner.
 """
 
 from __future__ import annotations
@@ -22,9 +22,15 @@ from apps.memory.types import AtomicDraft
 from apps.memory.vectors import embedders as indexing
 from apps.memory.vectors.queries import embed_query
 from tests.memory.vectors.conftest import Say
-from tests.support.factories import SessionFactory
+from tests.support.factories import LongTermMemoryFactory, SessionFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.long_except("test_the_index_holds_nobody_elses_rows")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("A4", "V4"),
+    pytest.mark.long_except(
+        "test_the_index_holds_nobody_elses_rows", "test_the_planner_knows_how_many_memories_to_expect_of_a_person"
+    ),
+]
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -49,7 +55,6 @@ def people(monkeypatch: pytest.MonkeyPatch) -> tuple[User, User]:
     return many, few
 
 
-@pytest.mark.spec("A4")
 def test_who_has_many_is_put_into_the_index_and_stays_there(people: tuple[User, User]) -> None:
     many, few = people
     assert (count_indexed(many), count_indexed(few)) == (0, 0)
@@ -60,7 +65,6 @@ def test_who_has_many_is_put_into_the_index_and_stays_there(people: tuple[User, 
     assert count_indexed(many) == 13
 
 
-@pytest.mark.spec("A4")
 def test_until_all_are_there_all_are_compared(people: tuple[User, User], monkeypatch: pytest.MonkeyPatch) -> None:
     many, _few = people
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 5)
@@ -81,7 +85,6 @@ def test_until_all_are_there_all_are_compared(people: tuple[User, User], monkeyp
     assert (count, "hnsw.iterative_scan" in statement) == (12, True)
 
 
-@pytest.mark.spec("V4")
 @pytest.mark.parametrize("table", ["atomic_embedding", "long_term_embedding", "conversation_embeddings"])
 def test_the_index_holds_nobody_elses_rows(table: str) -> None:
     with connection.cursor() as cursor:
@@ -93,7 +96,6 @@ def test_the_index_holds_nobody_elses_rows(table: str) -> None:
     assert definition.endswith("WHERE in_index")
 
 
-@pytest.mark.spec("V4")
 @pytest.mark.parametrize("joins", ["any", "nested loops"])
 def test_messages_too_and_out_again_when_few_are_left(
     say: Say, embed: Callable[..., int], session: Session, monkeypatch: pytest.MonkeyPatch, joins: str
@@ -129,3 +131,17 @@ def test_messages_too_and_out_again_when_few_are_left(
     assert indexing.index_large_collections() == 4
     embed(say("yet another cup"))
     assert count_messages() == (0, 0)
+
+
+def test_the_planner_knows_how_many_memories_to_expect_of_a_person(user: User) -> None:
+    remember(user, 3)
+    for number in range(3):
+        LongTermMemoryFactory(user=user, key=f"颜色 {number}")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE long_term_memory, atomic_memory")
+        cursor.execute(
+            "SELECT tablename, n_distinct::float8 FROM pg_stats WHERE attname = 'user_id' AND tablename = ANY(%s)",
+            [["long_term_memory", "atomic_memory"]],
+        )
+        known = dict(cursor.fetchall())
+    assert known == {"long_term_memory": pytest.approx(-0.001), "atomic_memory": pytest.approx(-0.001)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -13,15 +14,17 @@ from apps.accounts.models import User
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import Embedder
+from apps.core.llm.embedding_openai import OpenAIEmbedder
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import update_memory
-from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status
+from apps.memory.models import AtomicEmbedding, AtomicMemory, EmbeddingModel, LongTermEmbedding, Status
 from apps.memory.tasks import embed_memories as embed_memories_task
 from apps.memory.vectors import memories
 from apps.memory.vectors.embedders import embed_whole
 from apps.memory.vectors.memories import embed_memories, fill_missing, write_vectors
+from tests.memory.vectors.conftest import refuse
 from tests.support.factories import LongTermMemoryFactory, UserFactory
-from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+from tests.support.scripted_model import ScriptedModel, embed_with, refuse_with
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +42,6 @@ def test_the_local_model_writes_the_vector_with_the_memory(user: User) -> None:
 
     row = AtomicEmbedding.objects.get()
     (expected,) = get_embedder().embed([memory.content])
-    assert expected is not None
     assert (row.user, row.memory, row.model.name) == (user, memory, "local/use-m3-512")
     assert row.embedding == pytest.approx(expected.tolist(), abs=1e-3)
 
@@ -50,9 +52,6 @@ def test_a_long_text_has_one_vector_of_all_its_parts(user: User) -> None:
     ((whole,),) = embed_memories([first + second]).values()
     one, other = embedder.embed([first[:900], second])
 
-    assert whole is not None
-    assert one is not None
-    assert other is not None
     assert float(whole @ one) > 0.5
     assert float(whole @ other) > 0.5
 
@@ -104,10 +103,7 @@ def test_a_worker_adds_what_is_missing_for_everybody(user: User, remote: Scripte
 
 @pytest.mark.long
 def test_a_text_that_is_refused_holds_up_no_other(user: User, remote: ScriptedModel) -> None:
-    def answer(texts: list[str]) -> Behaviour:
-        return refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
-
-    remote.embed = answer
+    remote.embed = refuse("bad")
     for index in range(150):
         add_atomic(user, "bad" if index % 3 else f"text {index}")
 
@@ -118,7 +114,7 @@ def test_a_text_that_is_refused_holds_up_no_other(user: User, remote: ScriptedMo
 @pytest.fixture
 def bad(user: User, remote: ScriptedModel) -> AtomicMemory:
     """A memory whose text the model has refused."""
-    remote.embed = lambda texts: refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
+    remote.embed = refuse("bad")
     memory = add_atomic(user, "bad")
     assert fill_missing() == 0
     assert ["bad"] in [request.body["input"] for request in remote.embedding_requests]
@@ -137,9 +133,8 @@ def test_a_text_that_was_refused_is_not_offered_with_each_sweep(user: User, remo
 
 @pytest.mark.spec("V3")
 def test_a_refused_text_is_offered_again_after_a_day(remote: ScriptedModel, bad: AtomicMemory) -> None:
-    remote.embed = lambda texts: embed_with(map(make_vector, texts))
+    remote.embed = refuse()
     bad.refresh_from_db()
-    assert bad.embedding_refusals is not None
     for hours, filled in ((23, 0), (25, 1)):
         at = timezone.now() - timedelta(hours=hours)
         AtomicMemory.objects.update(embedding_refusals=dict.fromkeys(bad.embedding_refusals, at.isoformat()))
@@ -155,7 +150,6 @@ def test_a_refusal_is_of_one_model_and_one_text(user: User, remote: ScriptedMode
     assert fill_missing() == 0
     assert len(remote.embedding_requests) > asked
     bad.refresh_from_db()
-    assert bad.embedding_refusals is not None
     assert bad.embedding_refusals.keys() == {"model_0", *(refusals or ())}
     update_memory(ATOMIC, user=user, memory_id=bad.id, changes={"content": "better"}, now=timezone.now())
     assert fill_missing() == 1
@@ -184,3 +178,25 @@ def test_a_model_that_is_away_is_told_and_nothing_is_stored(user: User, remote: 
     with pytest.raises(ModelUnavailable):
         fill_missing()
     assert not AtomicEmbedding.objects.exists()
+
+
+# An embedder that has become another model: its vectors could not be compared with what is stored
+
+
+@pytest.mark.spec("V2")
+@pytest.mark.parametrize("dimensions", [32, 1, 31, 64, 768])
+def test_other_dimensions_than_the_stored_ones_are_refused(
+    user: User, scripted_model: ScriptedModel, request: pytest.FixtureRequest, dimensions: int
+) -> None:
+    name = f"remote {request.node.name}"  # no other process of this run has asked it
+    model = EmbeddingModel.objects.create(name=name, state="active")
+    (vector,) = embed_whole(OpenAIEmbedder(model=name, base_url=scripted_model.base_url), ["I live in Leeds."])
+    memory = add_atomic(user, "I live in Leeds.")
+    AtomicEmbedding.objects.create(memory=memory, user=user, model=model, embedding=vector)
+    scripted_model.embed = lambda texts: embed_with([[1.0] * dimensions] * len(texts))
+    message = f"answers with {dimensions} dimensions, and its stored vectors have 32"
+
+    refused = nullcontext() if dimensions == 32 else pytest.raises(ModelUnavailable, match=message)
+    with refused:
+        (found,) = embed_whole(OpenAIEmbedder(model=name, base_url=scripted_model.base_url), ["a"])
+        assert found is not None

@@ -14,7 +14,7 @@ from tests.memory.vectors.conftest import REMOTE
 from tests.support.plugin import wait_for_queries
 from tests.support.scripted_model import Gate, Raw, ScriptedModel, embed_with, refuse_with
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
 
 # Seconds: this machine may be busy, and nobody is to fail for that.
 PATIENT = 30.0
@@ -35,23 +35,19 @@ def remote_model(remote: ScriptedModel) -> EmbeddingModel:
     return EmbeddingModel.objects.create(name=REMOTE, state="active")
 
 
-def test_the_vector_is_of_the_active_model(model: EmbeddingModel) -> None:
-    found = embed_query("我住在哪里？", deadline=PATIENT)
-    (expected,) = get_embedder().embed(["我住在哪里？"])
+@pytest.mark.parametrize(
+    ("query", "embedded"),
+    [
+        ("我住在哪里？", "我住在哪里？"),
+        # Who says the lines of a dialogue is no part of its vector.
+        ("Bart: I lost.\nAssistant: Why?\nBart: No idea.", "I lost.\nWhy?\nNo idea."),
+    ],
+)
+def test_the_vector_is_of_the_active_model(model: EmbeddingModel, query: str, embedded: str) -> None:
+    found = embed_query(query, deadline=PATIENT)
+    (expected,) = get_embedder().embed([embedded])
 
-    assert found is not None
-    assert expected is not None
     assert (found.model_id, found.min_similarity) == (model.pk, get_embedder().min_similarity)
-    assert found.vector == pytest.approx(expected)
-
-
-@pytest.mark.spec("A4")
-def test_who_says_the_lines_of_a_dialogue_is_no_part_of_its_vector(model: EmbeddingModel) -> None:
-    found = embed_query("Bart: I lost.\nAssistant: Why?\nBart: No idea.", deadline=PATIENT)
-    (expected,) = get_embedder().embed(["I lost.\nWhy?\nNo idea."])
-
-    assert found is not None
-    assert expected is not None
     assert found.vector == pytest.approx(expected)
 
 
@@ -65,7 +61,6 @@ def test_nothing_asked(model: EmbeddingModel, text: str) -> None:
     assert embed_query(text, deadline=PATIENT) is None
 
 
-@pytest.mark.spec("A4")
 def test_past_the_deadline_there_is_none_and_a_late_answer_serves_the_next_time(
     remote: ScriptedModel, remote_model: EmbeddingModel
 ) -> None:
@@ -81,12 +76,10 @@ def test_past_the_deadline_there_is_none_and_a_late_answer_serves_the_next_time(
     wait_for_queries()
     asked = len(remote.embedding_requests)
     found = embed_query("slow", deadline=PATIENT)
-    assert found is not None
     assert found.vector[0] == pytest.approx(1.0)
     assert len(remote.embedding_requests) == asked
 
 
-@pytest.mark.spec("A4")
 @pytest.mark.parametrize("status", [401, 400])
 def test_a_model_that_fails_or_refuses_the_text_makes_nothing_fail(
     remote: ScriptedModel, remote_model: EmbeddingModel, status: int
@@ -103,29 +96,24 @@ def test_a_model_that_cannot_be_asked_any_more_makes_nothing_fail(settings: Sett
     assert embed_query("x", deadline=PATIENT) is None
 
 
-def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
+@pytest.mark.spec("R3")
+def test_the_same_query_is_asked_once_until_texts_are_forgotten(
+    remote: ScriptedModel, remote_model: EmbeddingModel
+) -> None:
     first = embed_query("x", deadline=PATIENT)
     second = embed_query("x", deadline=PATIENT)
 
-    assert first is not None
-    assert second is not None
     assert first.vector is second.vector
     assert len(remote.embedding_requests) == 1
 
-
-@pytest.mark.spec("R3")
-def test_queries_are_forgotten_with_the_texts(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
-    embed_query("x", deadline=PATIENT)
     clear_text_caches()
     embed_query("x", deadline=PATIENT)
-
     assert len(remote.embedding_requests) == 2
 
 
 def test_only_the_newest_queries_are_remembered(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
     remembered = queries._Remembered(2)
     (vector,) = get_embedder("local/use-m3-512").embed(["x"])
-    assert vector is not None
     for text in ("a", "b"):
         remembered.add((REMOTE, text), vector)
     remembered.find((REMOTE, "a"))

@@ -14,27 +14,39 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from apps.accounts.models import User
+from apps.connections.models import ConnectedModel, ModelServer
+from apps.connections.services import save_server, set_default
 from apps.core.db import fetch_rows
-from apps.core.errors import Conflict
+from apps.core.errors import Conflict, ModelUnavailable
 from apps.memory.models import AtomicEmbedding, AtomicMemory, ConversationEmbedding, EmbeddingModel, LongTermEmbedding
+from apps.memory.tasks import change_embedding_model
 from apps.memory.vectors import reembedding
 from apps.memory.vectors.embedders import check_active_model, check_embedding_model
 from apps.memory.vectors.memories import fill_missing
 from apps.memory.vectors.queries import search_conversations
-from apps.memory.vectors.reembedding import Progress, Stage, hold_reembedding, reembed
-from tests.memory.vectors.conftest import REMOTE, Say
+from apps.memory.vectors.reembedding import (
+    Progress,
+    Stage,
+    begin_reembedding,
+    continue_reembedding,
+    hold_reembedding,
+    reembed,
+)
+from tests.memory.vectors.conftest import REMOTE, Say, refuse
 from tests.support.factories import LongTermMemoryFactory
-from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+from tests.support.scripted_model import ScriptedModel, refuse_with
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.spec("V2"),
     pytest.mark.long_except(
         "test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go",
         "test_a_run_that_was_stopped_goes_on_where_it_was",
+        "test_workers_do_it_bit_by_bit",
     ),
 ]
 
-LOCAL = "local/use-m3-512"
+LOCAL, CHOSEN = "local/use-m3-512", "chosen"
 Embed = Callable[..., int]
 
 
@@ -78,7 +90,6 @@ def filled(say: Say, embed: Embed, user: User, session: object) -> None:
     fill_missing()
 
 
-@pytest.mark.spec("V2")
 def test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go(filled: None, remote: ScriptedModel) -> None:
     assert count_rows(ConversationEmbedding) == {LOCAL: 7}
 
@@ -102,7 +113,6 @@ def test_a_message_without_a_vector_gets_none(filled: None, remote: ScriptedMode
     assert list(ConversationEmbedding.objects.values_list("message", flat=True)) == [kept.message_id]
 
 
-@pytest.mark.spec("V2")
 def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: ScriptedModel) -> None:
     begin(batch=2)
 
@@ -117,7 +127,6 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(filled: None, remote: Scrip
     assert count_rows(ConversationEmbedding) == {REMOTE: 6}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("steps", range(1, 12))
 def test_wherever_it_was_stopped_it_can_be_run_again(filled: None, remote: ScriptedModel, steps: int) -> None:
     begin(batch=1, steps=steps)
@@ -127,7 +136,6 @@ def test_wherever_it_was_stopped_it_can_be_run_again(filled: None, remote: Scrip
     assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 6}, {REMOTE: 2})
 
 
-@pytest.mark.spec("V2")
 def test_search_answers_throughout(filled: None, remote: ScriptedModel, user: User) -> None:
     with hold_reembedding():
         for _step in reembed(name=REMOTE, batch=1):
@@ -135,7 +143,6 @@ def test_search_answers_throughout(filled: None, remote: ScriptedModel, user: Us
             assert [match.content for match in found] == ["message 2 第2句"]
 
 
-@pytest.mark.spec("V2")
 def test_what_is_said_meanwhile_is_not_lost(
     filled: None, remote: ScriptedModel, say: Say, embed: Embed, user: User
 ) -> None:
@@ -157,24 +164,15 @@ def test_what_is_said_meanwhile_is_not_lost(
 
 
 def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote: ScriptedModel) -> None:
-    def answer(texts: list[str]) -> Behaviour:
-        bad = [text for text in texts if "message 1" in text or "cat" in text]
-        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
-
-    remote.embed = answer
+    remote.embed = refuse("message 1", "cat")
     run()
 
     assert models() == {REMOTE: "active"}
     assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 5}, {REMOTE: 1})
 
 
-@pytest.mark.spec("V2")
 def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, remote: ScriptedModel) -> None:
-    def answer(texts: list[str]) -> Behaviour:
-        bad = [text for text in texts if "颜色" in text or "cat" in text]
-        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
-
-    remote.embed = answer
+    remote.embed = refuse("颜色", "cat")
     with hold_reembedding():
         steps = reembed(name=REMOTE)
         while (step := next(steps)).stage is not Stage.MEMORIES or step.done < step.total:
@@ -182,13 +180,12 @@ def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, r
         steps.close()
     assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({LOCAL: 2, REMOTE: 1}, {LOCAL: 1})
 
-    remote.embed = lambda texts: embed_with(map(make_vector, texts))
+    remote.embed = refuse()
     assert "0 messages, 2 memories" in run()
     assert models() == {REMOTE: "active"}
     assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({REMOTE: 2}, {REMOTE: 1})
 
 
-@pytest.mark.spec("V2")
 def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
     filled: None, remote: ScriptedModel, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,9 +195,9 @@ def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
     def write_first(**given: Any) -> bool:
         monkeypatch.setattr(reembedding, "_switch", switch)
         AtomicMemory.objects.create(user=user, content="late", normalized_content="late", terms=[], term_count=0)
-        remote.embed = lambda texts: refuse_with(400) if "late" in texts else embed_with(map(make_vector, texts))
+        remote.embed = refuse("late")
         fill_missing()
-        remote.embed = lambda texts: embed_with(map(make_vector, texts))
+        remote.embed = refuse()
         return switch(**given)
 
     monkeypatch.setattr(reembedding, "_switch", write_first)
@@ -341,9 +338,12 @@ def test_the_check_says_in_plain_words_that_the_model_was_changed(filled: None, 
     assert check_active_model(databases=["default"]) == []
 
 
-def test_the_check_has_nothing_to_say_before_the_first_vector() -> None:
+def test_before_the_first_vector_there_is_nothing_to_say_or_to_change() -> None:
     assert check_active_model(databases=["default"]) == []
     assert check_active_model(databases=None) == []
+    assert not begin_reembedding(CHOSEN)
+    assert not continue_reembedding(seconds=60)
+    assert models() == {}
 
 
 def test_an_address_without_a_model_is_told(settings: Any) -> None:
@@ -353,3 +353,84 @@ def test_an_address_without_a_model_is_told(settings: Any) -> None:
 
     settings.EMBEDDING_MODEL = "x"
     assert check_embedding_model() == []
+
+
+# A change that was decided in the panel, carried out by workers
+
+
+@pytest.fixture
+def chosen(filled: None, scripted_model: ScriptedModel) -> ScriptedModel:
+    """A connected embedding model, which somebody chose."""
+    save_server(name="Here", base_url=scripted_model.base_url, api_key=None, chat=[], embedding=[CHOSEN])
+    set_default(kind="embedding", model_id=ConnectedModel.objects.get().pk)
+    assert begin_reembedding(CHOSEN)
+    return scripted_model
+
+
+def finish(seconds: float = 0) -> int:
+    """Run the task as often as it asks for; return how often."""
+    for times in range(1, 100):
+        if not continue_reembedding(seconds=seconds):
+            return times
+    raise AssertionError("it never ends")
+
+
+def test_workers_do_it_bit_by_bit(chosen: ScriptedModel) -> None:
+    assert models() == {LOCAL: "active", CHOSEN: "building"}
+    assert check_active_model(databases=["default"]) == []  # a change under way is no finding
+    assert finish() > 2
+    assert models() == {CHOSEN: "active"}
+    assert set(ConversationEmbedding.objects.values_list("model__name", flat=True)) == {CHOSEN}
+    assert set(LongTermEmbedding.objects.values_list("model__name", flat=True)) == {CHOSEN}
+    assert not continue_reembedding(seconds=0)
+
+
+def test_the_task_calls_for_itself_while_some_is_left(chosen: ScriptedModel, monkeypatch: Any) -> None:
+    called: list[bool] = []
+    monkeypatch.setattr("apps.memory.tasks.SECONDS_AT_ONCE", 0)
+    monkeypatch.setattr(change_embedding_model, "delay", lambda: called.append(True))
+    while change_embedding_model():
+        assert len(called) < 100
+    assert called
+    assert models() == {CHOSEN: "active"}
+
+
+def test_a_model_that_does_not_answer_is_asked_again_later(chosen: ScriptedModel) -> None:
+    chosen.script_embeddings(refuse_with(401), refuse_with(401))
+    with pytest.raises(ModelUnavailable):
+        continue_reembedding(seconds=60)
+    assert change_embedding_model() is False  # the task ends quietly
+    assert models() == {LOCAL: "active", CHOSEN: "building"}
+    assert finish(seconds=60) == 1
+    assert models() == {CHOSEN: "active"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_do_not_do_it_twice(chosen: ScriptedModel) -> None:
+    with hold_reembedding():
+        chosen.requests.clear()
+        assert not continue_reembedding(seconds=60)
+    assert chosen.embedding_requests == []
+    assert models() == {LOCAL: "active", CHOSEN: "building"}
+
+
+def test_what_was_begun_by_hand_is_left_to_hands(filled: None, scripted_model: ScriptedModel, settings: Any) -> None:
+    settings.EMBEDDING_BASE_URL = scripted_model.base_url
+    steps = reembed(name="by-hand", batch=1)
+    next(steps)
+    steps.close()
+    assert not continue_reembedding(seconds=60)
+    assert models() == {LOCAL: "active", "by-hand": "building"}
+
+
+def test_a_choice_may_be_taken_back_halfway(chosen: ScriptedModel) -> None:
+    assert continue_reembedding(seconds=0)
+    set_default(kind="embedding", model_id=None)
+    assert begin_reembedding(LOCAL)
+    assert models() == {LOCAL: "active", CHOSEN: "retired"}
+    with pytest.raises(Conflict):
+        begin_reembedding(CHOSEN)
+    finish()
+    assert models() == {LOCAL: "active"}
+    assert set(ConversationEmbedding.objects.values_list("model__name", flat=True)) == {LOCAL}
+    ModelServer.objects.all().delete()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,14 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
-from apps.conversations.models import Session
+from apps.conversations.models import Message, Session
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.memory.vectors.embedders import to_sql
 from apps.memory.vectors.queries import search_conversations
 from tests.memory.vectors.conftest import Say
 from tests.support.factories import SessionFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("V4", "V5")]
 
 Matrix = npt.NDArray[np.float32]
 Embed = Callable[..., int]
@@ -32,7 +32,7 @@ Embed = Callable[..., int]
 
 @dataclass(frozen=True)
 class Stored:
-    """Rows of one session, copied in: the IDs of their messages and their vectors, in the same order."""
+    """Rows of one session: the IDs of their messages and their vectors, in the same order."""
 
     session: Session
     ids: Sequence[uuid.UUID]
@@ -45,7 +45,7 @@ def make_vectors(count: int, *, seed: int, dimensions: int = 24) -> Matrix:
     return numbers / np.linalg.norm(numbers, axis=1, keepdims=True)
 
 
-def copy_rows(
+def store_rows(
     session: Session,
     model: EmbeddingModel,
     vectors: Matrix,
@@ -54,45 +54,36 @@ def copy_rows(
     in_index: bool = False,
 ) -> Stored:
     """Store a message and its vector for each row of `vectors`; `kinds` are their types by turns."""
-    ids = [uuid.uuid4() for _ in vectors]
-    now = timezone.now()
-    first = session.messages.count() + 1
-    padding = ",0" * (1536 - vectors.shape[1])
-    with connection.cursor() as cursor:
-        with cursor.copy(
-            "COPY conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position, "
-            "attempt) FROM STDIN"
-        ) as copy:
-            for index, message_id in enumerate(ids):
-                kind = kinds[index % len(kinds)]
-                copy.write_row(
-                    (message_id, session.id, session.user_id, kind, "x", now, False, "complete", first + index, 1)
-                )
-        with cursor.copy(
-            "COPY conversation_embeddings (id, chat_id, user_id, message_id, part, content, digest, message_type, "
-            "model_id, embedding, created_at, in_index) FROM STDIN"
-        ) as copy:
-            for index, message_id in enumerate(ids):
-                text = "[" + ",".join(f"{number:.6g}" for number in vectors[index]) + padding + "]"
-                kind = kinds[index % len(kinds)]
-                of = (message_id, session.id, session.user_id, message_id)
-                copy.write_row((*of, 0, "x", b"", kind, model.pk, text, now, in_index))
-    return Stored(session=session, ids=ids, vectors=vectors)
+    first, user = session.messages.count() + 1, session.user
+    messages = [
+        Message(session=session, user=user, role=kinds[index % len(kinds)], content="x", position=first + index)
+        for index in range(len(vectors))
+    ]
+    ConversationEmbedding.objects.bulk_create(
+        ConversationEmbedding(
+            id=message.id, chat=session, user=user, message=message, part=0, content="x", digest=b"", model=model,
+            message_type=message.role, embedding=pad(vector), created_at=timezone.now(), in_index=in_index,
+        )
+        for message, vector in zip(Message.objects.bulk_create(messages), vectors, strict=True)
+    )  # fmt: skip
+    return Stored(session=session, ids=[message.id for message in messages], vectors=vectors)
 
 
-def match(vector: Matrix, count: int, **conditions: object) -> list[uuid.UUID]:
-    """What `match_conversations` returns for a short vector; the IDs of rows and messages are the same here."""
-    padded = np.zeros(1536, dtype=np.float32)
-    padded[: len(vector)] = vector
+def pad(vector: Matrix) -> Matrix:
+    return np.pad(vector, (0, 1536 - len(vector)))
+
+
+def match(vector: Matrix, count: int, **conditions: object) -> dict[uuid.UUID, float]:
+    """What `match_conversations` finds for a short vector, with the similarity; the IDs are those of messages, too."""
     values = {name: str(value) if isinstance(value, uuid.UUID) else value for name, value in conditions.items()}
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id, similarity FROM match_conversations(%s::vector, %s, %s::jsonb)",
-            [to_sql(padded), count, json.dumps(values)],
+            [to_sql(pad(vector)), count, json.dumps(values)],
         )
         rows = cursor.fetchall()
     assert [similarity for _id, similarity in rows] == sorted((row[1] for row in rows), reverse=True)
-    return [row_id for row_id, _similarity in rows]
+    return dict(rows)
 
 
 def nearest(stored: Stored, vector: Matrix, count: int, *, among: Sequence[int] | None = None) -> list[uuid.UUID]:
@@ -110,7 +101,7 @@ def count_index_scans() -> int:
     return int(scans)
 
 
-def measure_recall(queries: Matrix, found: Callable[[Matrix], list[uuid.UUID]], expected: Any) -> float:
+def measure_recall(queries: Matrix, found: Callable[[Matrix], Iterable[uuid.UUID]], expected: Any) -> float:
     """The share of what an exact scan finds."""
     hits = sum(len({*found(query)} & {*expected(query)}) for query in queries)
     return hits / sum(len(expected(query)) for query in queries)
@@ -133,16 +124,15 @@ def scan_exactly_up_to() -> Callable[[int], None]:
 
 
 @pytest.mark.long
-@pytest.mark.spec("V4", "V5")
 def test_a_filtered_search_returns_what_an_exact_scan_does(
     model: EmbeddingModel, scan_exactly_up_to: Callable[[int], None]
 ) -> None:
     """A person with few rows among 1,000 of others, and one with many under selective filters, by scan and by index."""
     crowd, small = SessionFactory.create(), SessionFactory.create()
     rare = Session.objects.create(user=crowd.user)
-    many = copy_rows(crowd, model, make_vectors(1_000, seed=1), kinds=("user", "assistant"), in_index=True)
-    few = copy_rows(small, model, make_vectors(40, seed=2))
-    part = copy_rows(rare, model, make_vectors(60, seed=3), kinds=("user", "user", "summary"), in_index=True)
+    many = store_rows(crowd, model, make_vectors(1_000, seed=1), kinds=("user", "assistant"), in_index=True)
+    few = store_rows(small, model, make_vectors(40, seed=2))
+    part = store_rows(rare, model, make_vectors(60, seed=3), kinds=("user", "user", "summary"), in_index=True)
     queries = make_vectors(20, seed=4)
     summaries = range(2, 60, 3)
     everything = Stored(crowd, [*many.ids, *part.ids], np.concatenate([many.vectors, part.vectors]))
@@ -161,21 +151,20 @@ def test_a_filtered_search_returns_what_an_exact_scan_does(
             assert measure_recall(queries, found, expected) >= 0.99, limit
 
 
-@pytest.mark.spec("V5")
 def test_the_index_is_read_once_it_has_all_of_a_persons_vectors(
     model: EmbeddingModel, scan_exactly_up_to: Callable[[int], None]
 ) -> None:
     session = SessionFactory.create()
     vectors = make_vectors(60, seed=7)
-    inside = copy_rows(session, model, vectors[:50], in_index=True)
-    outside = copy_rows(session, model, vectors[50:])
+    inside = store_rows(session, model, vectors[:50], in_index=True)
+    outside = store_rows(session, model, vectors[50:])
     scan_exactly_up_to(40)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_sort = off")  # of so few, comparing all is what the planner would prefer
 
     def search() -> tuple[list[uuid.UUID], int]:
         before = count_index_scans()
-        return match(vectors[55], 10, user_id=session.user_id), count_index_scans() - before
+        return list(match(vectors[55], 10, user_id=session.user_id)), count_index_scans() - before
 
     everything = Stored(session, [*inside.ids, *outside.ids], vectors)
     assert search() == (nearest(everything, vectors[55], 10), 0)
@@ -188,7 +177,6 @@ def test_the_index_is_read_once_it_has_all_of_a_persons_vectors(
     assert search() == (nearest(everything, vectors[55], 10), 0)
 
 
-@pytest.mark.spec("V4")
 def test_the_function_returns_the_columns_of_the_specification(say: Say, embed: Embed, session: Session) -> None:
     message = say("我住在北京。", "assistant")
     embed(message)
@@ -206,7 +194,6 @@ def test_the_function_returns_the_columns_of_the_specification(say: Say, embed: 
     assert found[5] == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.spec("V4")
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
@@ -223,12 +210,11 @@ def test_a_filter_that_means_nothing_is_an_error(model: EmbeddingModel, conditio
         match(make_vectors(1, seed=0)[0], 5, **conditions)
 
 
-@pytest.mark.spec("V4")
 def test_vectors_of_another_model_are_compared_only_when_asked_for(model: EmbeddingModel) -> None:
     session = SessionFactory.create()
     building = EmbeddingModel.objects.create(name="new", state="building")
     vectors = make_vectors(3, seed=5)
-    old, new = copy_rows(session, model, vectors), copy_rows(session, building, vectors)
+    old, new = store_rows(session, model, vectors), store_rows(session, building, vectors)
     owner = session.user_id
 
     assert set(match(vectors[0], 10, user_id=owner)) == set(old.ids)
@@ -252,19 +238,14 @@ def test_a_long_message_counts_once_with_its_best_part(
     assert begins[2:] == ["股票跌了。"] or (limit == 1 and begins[2:] == [])
 
 
-def test_the_similarity_is_the_cosine_of_the_full_vectors(model: EmbeddingModel) -> None:
+def test_the_similarity_is_the_cosine_of_the_full_vectors(
+    model: EmbeddingModel, scan_exactly_up_to: Callable[[int], None]
+) -> None:
     session = SessionFactory.create()
     vectors = make_vectors(30, seed=6)
-    stored = copy_rows(session, model, vectors, in_index=True)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('jiyi.exact_rows', '1', true)")
-        padded = np.zeros(1536, dtype=np.float32)
-        padded[:24] = vectors[0]
-        cursor.execute(
-            "SELECT id, similarity FROM match_conversations(%s::vector, 30, %s::jsonb)",
-            [to_sql(padded), json.dumps({"user_id": session.user_id})],
-        )
-        found = dict(cursor.fetchall())
+    stored = store_rows(session, model, vectors, in_index=True)
+    scan_exactly_up_to(1)
+    found = match(vectors[0], 30, user_id=session.user_id)
 
     for row_id, vector in zip(stored.ids, vectors, strict=True):
         assert found[row_id] == pytest.approx(float(vector @ vectors[0]), abs=1e-5)
@@ -277,7 +258,6 @@ def search(client: APIClient, **body: object) -> Any:
     return client.post("/memory/conversations/search", body)
 
 
-@pytest.mark.spec("V5")
 def test_the_most_similar_come_first(say: Say, embed: Embed, session: Session, client: APIClient) -> None:
     messages = [say("我喜欢的颜色是蓝色。"), say("My favourite colour is blue.", "assistant"), say("股票今天跌了。")]
     embed(*messages)
@@ -294,7 +274,6 @@ def test_the_most_similar_come_first(say: Say, embed: Embed, session: Session, c
     assert 0.3 < results[1]["similarity"] < 1.0
 
 
-@pytest.mark.spec("V5")
 def test_five_results_above_the_threshold_by_default(say: Say, embed: Embed, user: User, client: APIClient) -> None:
     embed(*[say(f"我喜欢喝茶{'！' * number}") for number in range(7)], say("我喜欢喝咖啡和茶，也喜欢爬山。"))
 
@@ -307,7 +286,6 @@ def test_five_results_above_the_threshold_by_default(say: Say, embed: Embed, use
     assert [item["content"] for item in search(client, query="什么都没有").json()["results"]] == []
 
 
-@pytest.mark.spec("V5")
 def test_one_session_only(say: Say, embed: Embed, session: Session, client: APIClient) -> None:
     other = Session.objects.create(user=session.user)
     embed(say("我喜欢喝茶"), say("我喜欢喝茶。", to=other))
@@ -316,11 +294,8 @@ def test_one_session_only(say: Say, embed: Embed, session: Session, client: APIC
     assert [item["content"] for item in results] == ["我喜欢喝茶。"]
 
 
-def test_nothing_was_ever_embedded(client: APIClient) -> None:
+def test_bad_input_and_nothing_to_find(client: APIClient) -> None:
     assert search(client, query="我喜欢喝茶").json() == {"results": []}
-
-
-def test_bad_input(client: APIClient) -> None:
     refused = search(client, query=" ", top_k=True, threshold="0.5")
     assert (refused.status_code, set(refused.json()["error"]["fields"])) == (400, {"query", "top_k", "threshold"})
     assert search(client, query="x", chat_id="no").status_code == 404

@@ -20,17 +20,7 @@ from apps.memory.working import count_turn, record_analysis, record_form
 from tests.support.factories import SessionFactory
 from tests.support.workers import run_together
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.spec("W4"),
-    pytest.mark.long_except(
-        "test_important_context_becomes_long_term_memory",
-        "test_by_default_nothing_is_archived",
-        "test_what_the_person_said_stays",
-        "test_what_was_deleted_is_not_learned_again",
-        "test_nothing_of_a_temporary_session_is_kept",
-    ),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("W4")]
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=31)
@@ -81,6 +71,7 @@ def test_important_context_becomes_long_term_memory(session: Session) -> None:
     assert set(Change.objects.values_list("origin", "actor")) == {("life_cycle", None)}
 
 
+@pytest.mark.long
 def test_an_english_topic_has_an_english_key(session: Session) -> None:
     want(session)
     talk(session, topic="the wedding", variables={})
@@ -88,6 +79,7 @@ def test_an_english_topic_has_an_english_key(session: Session) -> None:
     assert archived(session) == {"recent topic": "the wedding", "行程安排": {"destination": "杭州"}}
 
 
+@pytest.mark.long
 def test_nothing_is_archived_unless_a_setting_says_so(session: Session) -> None:
     other = SessionFactory()
     update_settings(user=None, changes={"memory.working_archive": True})
@@ -105,6 +97,7 @@ def test_by_default_nothing_is_archived(session: Session) -> None:
     assert not LongTermMemory.objects.exists()
 
 
+@pytest.mark.long
 def test_a_later_expiry_brings_the_archive_up_to_date(session: Session) -> None:
     want(session)
     talk(session)
@@ -150,18 +143,19 @@ def test_nothing_of_a_temporary_session_is_kept() -> None:
     assert not LongTermMemory.objects.exists()
 
 
+@pytest.mark.long
 def test_a_message_that_comes_before_the_sweep_loses_nothing(session: Session) -> None:
     want(session)
     talk(session)
     turn = open_message_turn(
         user=session.user, session_id=session.id, content="还在吗", idempotency_key=None, now=LATER
     )
-    assert turn.given.working is not None
     assert (turn.given.working.turn_count, dict(turn.given.working.variables.values)) == (1, {})
     assert len(archived(session)) == 5
     assert expire_working_memory(now=LATER) == 0
 
 
+@pytest.mark.long
 def test_a_form_that_comes_before_the_sweep_loses_nothing(session: Session) -> None:
     want(session)
     talk(session)
@@ -169,6 +163,7 @@ def test_a_form_that_comes_before_the_sweep_loses_nothing(session: Session) -> N
     assert len(archived(session)) == 5
 
 
+@pytest.mark.long
 @pytest.mark.spec("C5")
 def test_instructions_wait_for_review(session: Session) -> None:
     want(session)
@@ -177,6 +172,7 @@ def test_instructions_wait_for_review(session: Session) -> None:
     assert LongTermMemory.objects.get(key="规则").status == "pending"
 
 
+@pytest.mark.long
 def test_what_cannot_be_archived_is_not_deleted(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     want(session)
     talk(session)
@@ -186,6 +182,7 @@ def test_what_cannot_be_archived_is_not_deleted(session: Session, monkeypatch: p
     assert WorkingMemory.objects.count() == 1
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_four_sweeps_at_once_archive_once(session: Session) -> None:
     want(session)

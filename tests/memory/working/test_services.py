@@ -1,7 +1,8 @@
-"""What a turn found is merged into the working memory it started from, and every state of it is kept (W3, W4, M6)."""
+"""What a turn found is merged into the working memory it started from, and every state of it is kept (W3–W5, M6)."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,24 +11,29 @@ import pytest
 from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.conversations.sessions import delete_session
-from apps.core.errors import NotFound
+from apps.core.errors import NotFound, TooLarge
 from apps.memory.archive import expire_working_memory
 from apps.memory.deletion import delete_memories, list_copies
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 from apps.memory.working import (
+    Variables,
     WorkingMemorySnapshot,
     count_turn,
     delete_working_memory,
     find_working_state,
+    measure,
+    merge_from_model,
     record_analysis,
     record_form,
+    remove,
     update_working_memory,
+    write,
 )
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("H3", "M6", "W3", "W4", "W5")]
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
@@ -38,7 +44,7 @@ def count(session: Session, *, minutes: int) -> WorkingMemorySnapshot:
 def find_out(
     session: Session, snapshot: WorkingMemorySnapshot, *, topic: str | None = None, **variables: Any
 ) -> WorkingMemorySnapshot:
-    recorded = record_analysis(
+    return record_analysis(
         user=session.user,
         snapshot=snapshot,
         topic=topic,
@@ -47,8 +53,6 @@ def find_out(
         max_bytes=65536,
         now=snapshot.updated_at,
     )
-    assert recorded is not None
-    return recorded
 
 
 def state_of(session: Session, snapshot: WorkingMemorySnapshot) -> tuple[str | None, dict[str, Any]] | None:
@@ -56,7 +60,6 @@ def state_of(session: Session, snapshot: WorkingMemorySnapshot) -> tuple[str | N
     return None if state is None else (state.current_topic, dict(state.variables.values))
 
 
-@pytest.mark.spec("M6")
 def test_each_revision_is_found_again_in_order_of_writing(session: Session) -> None:
     first = count(session, minutes=0)
     assert state_of(session, first) is None
@@ -66,16 +69,14 @@ def test_each_revision_is_found_again_in_order_of_writing(session: Session) -> N
     third = count(session, minutes=2)
     assert state_of(session, second) == ("旅行", {"目的地": "北京", "days": 3})
     state = state_of(session, third)
-    assert state is not None
     assert (state[0], list(state[1].items())) == ("旅行", [("days", 3), ("目的地", "上海")])
     assert state_of(session, first) is None
 
 
-@pytest.mark.spec("M6", "H3")
+@pytest.mark.spec("H3")
 def test_a_form_is_in_the_revision_it_made(session: Session) -> None:
     form = record_form(user=session.user, session_id=session.id, title="行程", fields={"去": "北京", "a": 1}, now=NOW)
     state = find_working_state(session.user, session.id, started_at=form.created_at, revision=form.revision)
-    assert state is not None
     assert list(state.variables.forms["行程"]["fields"]) == ["去", "a"]
 
 
@@ -86,7 +87,6 @@ def test_a_turn_that_changes_nothing_leaves_no_row(session: Session) -> None:
     assert WorkingMemoryRevision.objects.count() == 1
 
 
-@pytest.mark.spec("W4", "M6")
 def test_expiry_leaves_what_turns_were_told_and_the_next_one_starts_with_nothing(session: Session) -> None:
     old = find_out(session, count(session, minutes=0), topic="旅行")
     assert expire_working_memory(now=NOW + timedelta(hours=1)) == 1
@@ -108,7 +108,6 @@ def test_deleting_working_memory_deletes_all_it_was_also_after_it_expired(sessio
         delete_working_memory(user=session.user, session_id=session.id)
 
 
-@pytest.mark.spec("W4")
 def test_deleting_the_session_deletes_them(session: Session) -> None:
     find_out(session, count(session, minutes=0), topic="旅行")
     delete_session(user=session.user, session_id=session.id)
@@ -178,19 +177,17 @@ def record(snapshot: WorkingMemorySnapshot, *, minutes: int, **variables: Any) -
     )
 
 
-@pytest.mark.spec("W3")
 def test_what_was_written_during_the_turn_is_kept(session: Session):
     snapshot = count(session, minutes=0)
     update_working_memory(
         user=session.user, session_id=session.id, now=NOW, changes={"context_variables": {"by hand": 1}}
     )
     recorded = record(snapshot, minutes=1, a=2)
-    assert recorded is not None
     assert dict(recorded.variables.values) == {"by hand": 1, "a": 2}
     assert WorkingMemory.objects.get().context_variables == {"by hand": 1, "a": 2}
 
 
-@pytest.mark.spec("W4", "L6")
+@pytest.mark.spec("L6")
 def test_what_was_deleted_during_the_turn_does_not_come_back_with_the_next_message(session: Session):
     first = count(session, minutes=0)
     record(first, minutes=1, deleted="secret")
@@ -205,10 +202,109 @@ def test_what_was_deleted_during_the_turn_does_not_come_back_with_the_next_messa
     assert row.turn_count == before.revision + 1
 
 
-@pytest.mark.spec("W4")
 def test_what_idled_out_during_the_turn_does_not_come_back_with_the_next_message(session: Session):
     before = count(session, minutes=0)
     count(session, minutes=31)
     assert record(before, minutes=32, late=1) is None
     row = WorkingMemory.objects.get()
     assert (row.context_variables, row.current_topic, row.last_emotion, row.turn_count) == ({}, None, None, 1)
+
+
+# By hand
+
+
+@pytest.mark.parametrize(
+    ("variables", "fits"),
+    [({"new": "汉" * 20_000}, True), ({"new": "x" * 65_536}, False), (dict.fromkeys("abc", "x" * 21_845), False)],
+    ids=["it fits", "alone", "together"],
+)
+def test_an_older_variable_makes_way_for_what_fits_and_what_does_not_is_refused_whole(
+    session: Session, variables: dict[str, str], fits: bool
+) -> None:
+    def write(**written: str) -> dict[str, Any]:
+        changes = {"context_variables": written}
+        snapshot = update_working_memory(user=session.user, session_id=session.id, now=NOW, changes=changes)
+        return dict(snapshot.variables.values)
+
+    record_form(user=session.user, session_id=session.id, title="行程", fields={"去": "北京"}, now=NOW)
+    before = write(old="旧" * 5000)
+    with nullcontext() if fits else pytest.raises(TooLarge):
+        assert write(**variables) == {"hitl_行程": before["hitl_行程"], **variables}
+    assert write() == ({"hitl_行程": before["hitl_行程"], **variables} if fits else before)
+
+
+# Context variables: merging, order, the size limit and eviction; pure
+
+
+def written(**values: object) -> Variables:
+    """Variables written one minute after the other, in the order given."""
+    times = {key: (NOW + timedelta(minutes=index)).isoformat() for index, key in enumerate(values)}
+    return Variables(values=values, written=times)
+
+
+def test_variables_merge_key_by_key_and_null_removes():
+    merged = merge_from_model(written(city="北京", days=3), {"days": None, "budget": 500}, now=NOW, max_bytes=1000)
+    assert dict(merged.values) == {"city": "北京", "budget": 500}
+
+
+@pytest.mark.spec("H1")
+def test_the_model_cannot_touch_a_form():
+    before = written(hitl_行程={"fields": {"目的地": "北京"}}, city="北京")
+    merged = merge_from_model(before, {"hitl_行程": None, "hitl_新": 1, "city": "上海"}, now=NOW, max_bytes=1000)
+    assert dict(merged.values) == {"hitl_行程": {"fields": {"目的地": "北京"}}, "city": "上海"}
+
+
+def test_the_size_is_counted_in_bytes_of_utf8():
+    assert measure({"城市": "北京"}) == len('{"城市":"北京"}'.encode())
+
+
+def test_the_least_recently_written_entry_makes_way_and_rewriting_makes_recent():
+    current = write(written(a="x" * 10, b="x" * 10, c="x" * 10), "a", "y" * 10, now=NOW, max_bytes=1000)
+    limit = measure(current.values)
+    grown = write(current, "d", "x" * 10, now=NOW, max_bytes=limit)
+    assert list(grown.values) == ["c", "a", "d"]
+    assert list(grown.written) == ["c", "a", "d"]
+
+
+def test_forms_are_never_evicted():
+    current = written(hitl_a={"fields": {"k": "x" * 20}}, b="x" * 20)
+    grown = write(current, "c", "x" * 20, now=NOW, max_bytes=measure(current.values))
+    assert list(grown.values) == ["hitl_a", "c"]
+
+
+def test_what_cannot_fit_is_refused_whole():
+    current = written(hitl_a={"fields": {"k": "x" * 50}}, b="x" * 20)
+    assert write(current, "c", "y" * 60, now=NOW, max_bytes=measure(current.values)) is None
+
+
+def test_a_value_of_the_model_that_cannot_fit_is_dropped_and_evicts_nothing():
+    current = written(hitl_a={"fields": {"k": "x" * 50}}, b="x" * 20)
+    merged = merge_from_model(current, {"c": "y" * 60, "d": 1}, now=NOW, max_bytes=measure(current.values) + 10)
+    assert list(merged.values) == ["hitl_a", "b", "d"]
+
+
+def test_forms_are_in_order_of_submission_and_the_same_title_moves_last():
+    current = Variables()
+    for title, value in (("偏好设置", 1), ("行程安排", 2), ("偏好设置", 3)):
+        current = write(current, f"hitl_{title}", {"fields": {"v": value}}, now=NOW, max_bytes=1000)
+    assert list(current.forms) == ["行程安排", "偏好设置"]
+    assert current.forms["偏好设置"] == {"fields": {"v": 3}}
+
+
+def test_the_order_survives_a_store_that_sorts_keys():
+    current = written(zebra=1, apple=2, hitl_b={}, hitl_a={})
+    stored = dict(sorted(current.values.items()))
+    assert list(Variables.load(stored, current.dump_written()).values) == ["zebra", "apple", "hitl_b", "hitl_a"]
+
+
+def test_so_does_the_order_of_a_forms_fields():
+    form = {"fields": {"目的地": "北京", "date": "周末", "人数": 2}, "timestamp": NOW.isoformat()}
+    current = written(hitl_行程=form)
+    stored = {"hitl_行程": {**form, "fields": dict(sorted(form["fields"].items()))}}
+    loaded = Variables.load(stored, current.dump_written()).values["hitl_行程"]
+    assert list(loaded["fields"]) == ["目的地", "date", "人数"]
+    assert loaded == form
+
+
+def test_removing_an_unknown_variable_changes_nothing():
+    assert remove(written(a=1), "b") == written(a=1)

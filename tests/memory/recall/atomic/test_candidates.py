@@ -29,22 +29,9 @@ from apps.memory.types import AtomicDraft
 from apps.memory.vectors.queries import QueryEmbedding
 from tests.memory.recall.atomic.conftest import NOW, Remember, asked, vector
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.spec("A4"),
-    pytest.mark.long_except(
-        "test_rows_are_in_the_order_in_which_they_were_said",
-        "test_every_column_is_of_its_row",
-        "test_only_active_memories_of_the_user",
-        "test_hostile_text_is_text",
-        "test_nothing_to_look_for_takes_no_statement",
-    ),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
 
 WORDS = ["berlin", "tea", "猫", "咪咪", "上海", "hiking", "piano", "钢琴", "咖啡", "rain", "sister", "母亲"]
-
-
-BOTH_WAYS = pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["all", "index"])
 
 
 def recall(user: User, text: str, query: QueryEmbedding | None = None) -> AtomicRecall | None:
@@ -65,7 +52,6 @@ def contents(found: AtomicRecall | None) -> list[str]:
 
 def frequencies(found: AtomicRecall | None) -> dict[str, dict[int, float]]:
     """By content, how often each of the query's terms, by its number, occurs."""
-    assert found is not None
     rows, known = found.rows, contents(found)
     counted: dict[str, dict[int, float]] = {content: {} for content in known}
     for row, term, frequency in zip(rows.row, rows.term, rows.frequency, strict=True):
@@ -102,11 +88,8 @@ def brute_force_bm25(memories: Sequence[AtomicMemory], text: str) -> dict[Any, f
     return scores
 
 
-@BOTH_WAYS
-def test_rows_are_in_the_order_in_which_they_were_said(
-    user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_rows_are_in_the_order_in_which_they_were_said(user: User) -> None:
     sessions = [create_session(user=user, title=title).id for title in ("one", "two")]
     texts = [f"tea {number}" for number in range(20)]
     drafts = [
@@ -114,7 +97,6 @@ def test_rows_are_in_the_order_in_which_they_were_said(
     ]
     create_atomic_memories(user=user, drafts=drafts, now=NOW)
     found = recall(user, "tea", asked(1))
-    assert found is not None
     by_session = [texts[0::2], texts[1::2]]
     if sessions[0] > sessions[1]:
         by_session.reverse()
@@ -122,17 +104,13 @@ def test_rows_are_in_the_order_in_which_they_were_said(
     assert list(found.rows.session) == [0] * 10 + [1] * 10
 
 
-@BOTH_WAYS
-def test_every_column_is_of_its_row(
-    user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_every_column_is_of_its_row(user: User, remember: Remember) -> None:
     remember("Anna: Do you like tea? Green tea?", at=(3, 4))
     remember("用户养了一只叫咪咪的猫。", at=(0, 1), timestamp=NOW + timedelta(days=1))
     remember("The user's plan: tea at four", at=(1, 0), timestamp=NOW + timedelta(days=2))
     query = replace(asked(1), earlier_vector=vector(-1))
     found = recall(user, "green tea 咪咪", query)
-    assert found is not None
     rows = found.rows
     order = np.argsort(rows.time)
     assert [contents(found)[number][:4] for number in order] == ["Anna", "用户养了", "The "]
@@ -150,31 +128,28 @@ def test_every_column_is_of_its_row(
     }
 
 
+@pytest.mark.long
 def test_what_has_no_vector_has_no_cosine(user: User, remember: Remember) -> None:
     remember("The user moved to Berlin.")
     AtomicEmbedding.objects.all().delete()
     found = recall(user, "Berlin", asked(1))
-    assert found is not None
     assert np.isnan(found.rows.cosine).tolist() == [True]
     without = recall(user, "Berlin")
-    assert without is not None
     assert np.isnan(without.rows.cosine).tolist() == [True]
 
 
+@pytest.mark.long
 def test_vectors_of_another_model_are_not_compared(user: User, remember: Remember) -> None:
     remember("The user moved to Berlin.", at=(1,))
     query = asked(1)
     other = QueryEmbedding(model_id=query.model_id + 1, vector=query.vector, min_similarity=0.5)
     found = recall(user, "", other)
-    assert found is not None
     assert np.isnan(found.rows.cosine).all()
 
 
-@BOTH_WAYS
-def test_statistics_are_of_the_users_active_memories(
-    user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.long
+@pytest.mark.usefixtures("both_ways")
+def test_statistics_are_of_the_users_active_memories(user: User, remember: Remember) -> None:
     other = User.objects.create(username="other")
     remember("tea tea")
     remember("tea and Berlin")
@@ -182,22 +157,18 @@ def test_statistics_are_of_the_users_active_memories(
         remember("tea", status=status)
     remember("tea", owner=other)
     found = recall(user, "tea Berlin piano")
-    assert found is not None
     assert (found.memory_count, found.average_length) == (2, 2.0)
     assert found.document_frequencies.tolist() == [2, 1, 0]
     assert frequencies(found) == {"tea tea": {0: 2}, "tea and Berlin": {0: 1, 1: 1}}
 
 
 @pytest.mark.spec("A3")
-@BOTH_WAYS
-@pytest.mark.parametrize("status", ["pending", "rejected", "superseded", "evicted"])
-def test_only_active_memories_of_the_user(
-    user: User, remember: Remember, status: str, exact_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+@pytest.mark.usefixtures("both_ways")
+def test_only_active_memories_of_the_user(user: User, remember: Remember) -> None:
     other = User.objects.create(username="other")
     session_id = create_session(user=user, title="").id
-    remember("颜色 no longer", status=status, at=(1,), session_id=session_id)
+    for status in ("pending", "rejected", "superseded", "evicted"):
+        remember("颜色 no longer", status=status, at=(1,), session_id=session_id)
     theirs = remember("颜色 theirs", owner=other, at=(1,))
     remember("颜色 muted", at=(1,), session_id=session_id)
     AtomicMemory.objects.filter(content="颜色 muted").update(muted=True)
@@ -213,7 +184,6 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
     memories = write_many(user, count=300)
     expected = brute_force_bm25(memories, text)
     everything = recall(user, text)
-    assert everything is not None
     scores = dict(
         zip(list_ids(everything), compute_keyword_scores(everything, AtomicQuery(text)).tolist(), strict=True)
     )
@@ -221,7 +191,6 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 20)
     best = recall(user, text)
-    assert best is not None
     assert len(best.rows) == 20
     assert sorted(compute_keyword_scores(best, AtomicQuery(text)), reverse=True) == pytest.approx(
         sorted(expected.values(), reverse=True)[:20]
@@ -236,20 +205,19 @@ def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.Mo
     vectors = dict(AtomicEmbedding.objects.filter(memory__in=memories).values_list("memory_id", "embedding"))
     cosines = {memory_id: float(np.dot(stored, query.vector)) for memory_id, stored in vectors.items()}
     everything = recall(user, "", query)
-    assert everything is not None
     assert dict(zip(list_ids(everything), everything.rows.cosine.tolist(), strict=True)) == pytest.approx(
         cosines, abs=1e-3
     )
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 20)
     found = recall(user, "", query)
-    assert found is not None
     nearest_first = sorted(cosines, key=lambda memory_id: -cosines[memory_id])[:20]
     assert dict(zip(list_ids(found), found.rows.cosine.tolist(), strict=True)) == pytest.approx(
         {memory_id: cosines[memory_id] for memory_id in nearest_first}, abs=1e-3
     )
 
 
+@pytest.mark.long
 def test_beside_a_hit_stand_the_turns_around_it(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 1)
@@ -304,10 +272,10 @@ def test_hostile_text_is_text(user: User, remember: Remember, text: str) -> None
     remember(f"{text}: 颜色")
     found = recall(user, f"{text} 颜色")
     assert sorted(contents(found)) == sorted([f"{text} 颜色", f"{text}: 颜色", "plain 颜色"])
-    assert found is not None
     assert len(found.rows.speakers) == 3
 
 
+@pytest.mark.long
 def test_every_field_is_read(user: User, remember: Remember) -> None:
     memory = remember("tea", tags=["饮食"], event_start=NOW, event_end=NOW + timedelta(hours=1))
     candidate = read_candidates(user, [memory.id])[memory.id]

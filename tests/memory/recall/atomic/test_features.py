@@ -65,19 +65,18 @@ def test_bm25_by_hand() -> None:
     assert scores == pytest.approx([math.log(2) * 5.7 / 3.9, math.log(2) * 1.9 / 2.26, 0, 0])
 
 
-def test_standard_scores_by_hand() -> None:
-    assert standardize(np.array([2.0, 4, 4, 4, 5, 5, 7, 9])).tolist() == [-1.5, -0.5, -0.5, -0.5, 0, 0, 1, 2]
-
-
-def test_what_is_not_known_is_average() -> None:
-    assert standardize(np.array([1, np.nan, 3])).tolist() == [-1, 0, 1]
-    assert standardize(np.array([np.nan, np.nan])).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("score", [0.0, 0.1, 1e-12, 1234.5])
-def test_equal_scores_say_nothing(score: float) -> None:
-    assert standardize(np.array([score] * 3)).tolist() == [0, 0, 0]
-    assert standardize(np.array([score, score * (1 + 1e-15)])).tolist() == [0, 0]
+@pytest.mark.parametrize(
+    ("numbers", "scores"),
+    [
+        ([2.0, 4, 4, 4, 5, 5, 7, 9], [-1.5, -0.5, -0.5, -0.5, 0, 0, 1, 2]),
+        ([1, np.nan, 3], [-1, 0, 1]),  # what is not known is average
+        ([np.nan, np.nan], [0, 0]),
+        *(([score] * 3, [0, 0, 0]) for score in (0.0, 0.1, 1e-12, 1234.5)),  # equal ones say nothing
+        *(([score, score * (1 + 1e-15)], [0, 0]) for score in (0.0, 0.1, 1e-12, 1234.5)),
+    ],
+)
+def test_standard_scores_by_hand(numbers: list[float], scores: list[float]) -> None:
+    assert standardize(np.array(numbers)).tolist() == scores
 
 
 def test_meaning_is_how_far_a_memory_stands_out() -> None:
