@@ -56,7 +56,6 @@ def test_both_forms_are_there_for_the_next_turn_in_order_and_the_count_goes_on(a
     assert turn["working_memory"]["turn_count"] == 2
     assert list(turn["working_memory"]["context_variables"]) == ["hitl_偏好设置", "hitl_行程安排"]
     block = read_block(model.chat_requests[-1].blocks, "working_memory")
-    assert block is not None
     assert block.index("偏好设置") < block.index("行程安排")
     assert "北京" in block
     assert [message["role"] for message in model.chat_requests[-1].messages[1:]] == [

@@ -61,7 +61,6 @@ def test_one_model_call_makes_a_turn_and_asks_for_the_schema_with_response_first
 ):
     alice.say(alice.new_session(), "你好").raise_for_status()
     (request,) = model.chat_requests
-    assert request.response_format is not None
     assert request.response_format["type"] == "json_schema"
     schema = request.response_format["json_schema"]["schema"]
     assert list(schema["properties"]) == ["response", "emotion", "topic", "context_variables", "memory_update"]

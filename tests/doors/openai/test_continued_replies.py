@@ -105,5 +105,4 @@ def test_a_beginning_after_tools_have_run(client: openai.OpenAI, model: Scripted
 )
 def test_what_is_a_beginning(after: list[Any], beginning: str, relayed: bool):
     request = read_chat_request({"messages": [user("Hi"), *after]}, whole=False).conversation
-    assert request is not None
     assert (request.given.beginning, request.relayed is not None) == (beginning, relayed)

@@ -8,29 +8,25 @@ import pytest
 
 from apps.doors.imports.formats.base import LeftOut, Omission, PastConversation
 from apps.doors.imports.formats.uploads import UnknownFormat, UnreadableFile
-from tests.doors.imports.samples import GEMINI_ACTIVITY, GEMINI_PAGE, as_json, detect, gemini, gemini_cell, read
+from tests.doors.imports.samples import GEMINI_ACTIVITY, GEMINI_PAGE, as_json, detect, gemini, gemini_cell, read, texts
 
 
 def test_prompts_within_half_an_hour_are_a_conversation_unless_they_name_theirs() -> None:
     first, second, linked, left_out = read(as_json(GEMINI_ACTIVITY))
-    assert isinstance(first, PastConversation)
-    assert [(message.role, message.content) for message in first.messages] == [("user", "Hi"), ("assistant", "Hello")]
-    assert isinstance(second, PastConversation)
-    assert [(message.role, message.content) for message in second.messages] == [
+    assert texts(first) == [("user", "Hi"), ("assistant", "Hello")]
+    assert texts(second) == [
         ("user", "我喜欢喝咖啡"), ("assistant", "好的。"), ("user", "And tea?"),
         ("assistant", "Green & black.\n\n- one\n- two"),
     ]  # fmt: skip
     assert (second.title, second.left_out) == ("我喜欢喝咖啡", {LeftOut.ATTACHMENT: 1})
     assert second.messages[0].said_at == datetime(2026, 3, 2, 9, 15, tzinfo=UTC)
-    assert isinstance(linked, PastConversation)
     assert (linked.source_id, len(linked.messages)) == ("9d0b", 1)
     assert left_out == Omission(LeftOut.UNSUPPORTED, label="My Activity", count=2)
 
 
 def test_a_page_says_the_same() -> None:
     found, left_out = read(GEMINI_PAGE)
-    assert isinstance(found, PastConversation)
-    assert [(message.role, message.content) for message in found.messages] == [
+    assert texts(found) == [
         ("user", "我喜欢喝咖啡"), ("assistant", "好的。"), ("user", "And tea?"), ("assistant", "Yes"),
     ]  # fmt: skip
     assert found.messages[0].said_at == datetime(2026, 3, 2, 9, 15, tzinfo=UTC)
@@ -40,8 +36,6 @@ def test_a_page_says_the_same() -> None:
 
 def test_a_newer_export_continues_the_conversation() -> None:
     older, newer = read(as_json(GEMINI_ACTIVITY[3:])), read(as_json(GEMINI_ACTIVITY))
-    assert isinstance(older[1], PastConversation)
-    assert isinstance(newer[1], PastConversation)
     assert older[1].source_id == newer[1].source_id
     assert older[1].messages == newer[1].messages[:2]
 
@@ -64,7 +58,6 @@ def test_without_a_time_that_can_be_read_each_prompt_stands_alone(time: str) -> 
 def test_a_prompt_may_hold_a_time_and_a_record_without_one_is_left_out() -> None:
     cells = gemini_cell("Prompted&nbsp;Wake me<br>at 07:00:00<br>please", "Mar 2, 2026, 9:00:00 AM UTC", "")
     found, left_out = read(("<html>" + cells + gemini_cell("Prompted&nbsp;Hi", "yesterday", "Yes")).encode())
-    assert isinstance(found, PastConversation)
     assert [message.content for message in found.messages] == ["Wake me\nat 07:00:00\nplease"]
     assert left_out == Omission(LeftOut.UNSUPPORTED, label="My Activity", count=1)
 

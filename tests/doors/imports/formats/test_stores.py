@@ -18,6 +18,7 @@ from tests.doors.imports.samples import (
     as_json,
     make_zip,
     read,
+    texts,
 )
 
 
@@ -75,7 +76,7 @@ def test_an_agent_file_has_blocks_and_a_conversation() -> None:
     data = as_json(LETTA_AGENT_FILE)
     assert [(memory.content, memory.tags) for memory in memories(data)] == [("用户叫李雷", ()), ("用户是护士", ())]
     (found,) = conversations(data)
-    assert (found.title, [(message.role, message.content) for message in found.messages]) == (
+    assert (found.title, texts(found)) == (
         "memo",
         [("user", "I moved to Leeds."), ("assistant", "Welcome!")],
     )
@@ -85,7 +86,7 @@ def test_an_agent_file_has_blocks_and_a_conversation() -> None:
 
 def test_of_memgpts_kind_the_tool_says_the_answer_and_the_text_is_thinking() -> None:
     (found,) = conversations(as_json(LETTA_OLD_AGENT_FILE))
-    assert [(message.role, message.content) for message in found.messages] == [
+    assert texts(found) == [
         ("user", "我养了一只猫"),
         ("assistant", "它叫什么？"),
     ]
