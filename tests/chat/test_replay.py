@@ -27,10 +27,7 @@ from tests.support.scripted_model import RecordedRequest, ScriptedModel, refuse_
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.long_except(
-        "test_everybody_becomes_an_account_with_sessions_in_order_of_time",
-        "test_a_folder_that_cannot_be_used_changes_nothing",
-    ),
+    pytest.mark.long_except("test_a_folder_that_cannot_be_used_changes_nothing"),
 ]
 
 # ID, user, session, role and text of a row.
@@ -82,7 +79,6 @@ def diary(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "diary")
 
 
-@pytest.mark.long
 def test_everybody_becomes_an_account_with_sessions_in_order_of_time(diary: Path) -> None:
     output = replay(diary)
     assert list_sent("diary-lin") == [

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.types import MemorySettings
 from apps.chat.context.build import build_context
 from apps.chat.context.types import (
     LONG_TERM,
@@ -21,16 +20,12 @@ from apps.chat.context.types import (
     RecalledMemory,
     SessionNote,
 )
-from apps.chat.emotions import ReplyStrategy
+from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.conversations.types import Line
 
 pytestmark = pytest.mark.spec("D4")
 
 SECRET = "hunter2"
-STRATEGY = ReplyStrategy(
-    emotion="neutral", category="", tone="helpful", max_length=300, proactive_question=False, formality="casual",
-    use_memory=True, emoji_allowed=False,
-)  # fmt: skip
 
 
 def _line(role: str, content: str) -> Line:
@@ -49,7 +44,7 @@ def _build(*, masked: bool) -> str:
         now=datetime(2026, 11, 28, tzinfo=UTC),
         budget=6_000,
         context_limit=20,
-        strategy=STRATEGY,
+        strategy=NEUTRAL_STRATEGY,
         topic=told,
         variables={"wifi password": SECRET},
         forms=[Form("Login", {"password": SECRET})],
@@ -85,14 +80,9 @@ def test_nothing_is_masked_where_its_owner_does_not_want_that() -> None:
 def test_the_message_that_is_answered_and_what_comes_with_it_is_sent_as_it_is() -> None:
     message = f"My password is {SECRET}, is it a good one?"
     given = ContextInput(
-        message=message, now=datetime(2026, 11, 28, tzinfo=UTC), budget=6_000, context_limit=20, strategy=STRATEGY,
-        submitted=Form("Login", {"password": SECRET}), instructions=message, masked=True,
+        message=message, now=datetime(2026, 11, 28, tzinfo=UTC), budget=6_000, context_limit=20,
+        strategy=NEUTRAL_STRATEGY, submitted=Form("Login", {"password": SECRET}), instructions=message, masked=True,
     )  # fmt: skip
     context = build_context(given)
     assert context.messages[-1].content.endswith(message)
     assert sum(one.content.count(SECRET) for one in context.messages) == 3
-
-
-def test_prompts_are_masked_and_exports_are_not_unless_asked_for() -> None:
-    settings = MemorySettings()
-    assert (settings.mask_secrets, settings.mask_secrets_in_exports) == (True, False)

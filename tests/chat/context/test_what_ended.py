@@ -71,24 +71,6 @@ def test_a_correction_is_right_at_once_in_every_session(alice: ApiClient, model:
     assert line in rebuild_prompt(stored).layers[3].content
 
 
-@pytest.mark.long
-@pytest.mark.spec("A5")
-def test_a_past_message_is_in_the_prompt_of_another_session_until_it_is_edited_away(
-    alice: ApiClient, bob: ApiClient, model: ScriptedModel
-):
-    said = "The spare key to the allotment hangs behind the watering can."
-    question = "Where does the spare key to the allotment hang?"
-    session = alice.new_session()
-    for client, where in ((alice, session), (alice, alice.new_session()), (bob, bob.new_session())):
-        for number in range(6):
-            client.say(where, f"Lunch number {number} was soup.").raise_for_status()
-    told = alice.say(session, said).json()["user_message"]["id"]
-    assert said in ask(alice, model, question)
-    assert said not in ask(bob, model, question)
-    alice.post(f"/chat/messages/{told}/edit", json={"content": "Never mind."}).raise_for_status()
-    assert said not in ask(alice, model, question)
-
-
 @pytest.mark.django_db
 @pytest.mark.spec("A5", "L10")
 def test_a_past_reply_does_not_tell_what_another_message_taught_and_is_muted():

@@ -13,7 +13,6 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_the_model_reads_the_file_from_the_message_on",
     "test_nothing_is_learned_from_it_and_no_other_session_has_it",
     "test_text_cannot_leave_its_block",
 )
@@ -35,7 +34,6 @@ def prompts(model: ScriptedModel) -> list[str]:
     return [request.blocks for request in model.chat_requests]
 
 
-@pytest.mark.long
 def test_the_model_reads_the_file_from_the_message_on(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     alice.say(session, "Hi").raise_for_status()

@@ -35,9 +35,7 @@ pytestmark = [
     pytest.mark.spec("L9"),
     pytest.mark.long_except(
         "test_what_is_to_be_remembered_is_stored_word_for_word_before_the_model_answers",
-        "test_known_waiting_forgotten_and_not_found_are_told_apart",
         "test_a_temporary_session_neither_stores_nor_forgets",
-        "test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once",
         "test_everything_active_is_listed_in_groups_without_a_model",
         "test_a_temporary_session_lists_nothing",
         "test_what_is_pending_or_ended_is_not_listed",
@@ -96,7 +94,6 @@ def test_what_is_to_be_remembered_is_stored_word_for_word_before_the_model_answe
     assert [item["status"] for item in stored["commands"]] == ["undone"]
 
 
-@pytest.mark.long
 def test_known_waiting_forgotten_and_not_found_are_told_apart(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="I ski.", now=NOW)
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
@@ -135,7 +132,6 @@ def test_plain_chat_leaves_the_memory_alone(alice: ApiClient, model: ScriptedMod
     assert active(alice) == []
 
 
-@pytest.mark.long
 def test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
     model.script(refuse_with(400))
@@ -336,7 +332,6 @@ def test_what_is_pending_or_ended_is_not_listed(alice: ApiClient, model: Scripte
     assert "nurse" not in content
 
 
-@pytest.mark.long
 def test_of_a_long_list_the_newest_are_listed_and_the_rest_counted(alice: ApiClient, model: ScriptedModel) -> None:
     for number in range(53):
         create_atomic_memory(

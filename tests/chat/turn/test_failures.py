@@ -19,7 +19,6 @@ from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.long_except(
-    "test_a_failing_model_is_503_and_the_message_is_kept_as_failed",
     "test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice",
     "test_a_run_whose_lease_passed_to_another_stores_nothing",
     "test_a_session_deleted_during_its_turn_stays_deleted",
@@ -38,7 +37,6 @@ FAILURES: dict[str, Behaviour] = {
 }  # type: ignore[dict-item]
 
 
-@pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])

@@ -16,7 +16,7 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import MODEL, Gate, Reply, ScriptedModel
 
-pytestmark = pytest.mark.long_except("test_a_message_has_one_reply_and_its_sender_gets_it")
+pytestmark = pytest.mark.long
 LIKES = {"category": "preference", "key": "爱好", "value": "爬山", "confidence": 0.95}
 REPLY = answer("好的，周末去爬山。", entries=[LIKES])
 SAID = "我喜欢爬山"
@@ -59,7 +59,6 @@ def complete(client: ApiClient, session: str) -> None:
     client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": session}).raise_for_status()
 
 
-@pytest.mark.long
 @pytest.mark.spec("C6", "C1")
 @pytest.mark.parametrize("send", [say, say_streaming, complete])
 @AFTER

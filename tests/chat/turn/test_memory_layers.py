@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from datetime import UTC, datetime
 
@@ -11,7 +10,6 @@ from django.utils import timezone
 
 from apps.conversations.rounds import record_summary
 from apps.core.llm.types import read_block
-from apps.memory.contexts import append_entry, create_context
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC
@@ -27,7 +25,6 @@ from tests.support.scripted_model import ScriptedModel
 pytestmark = pytest.mark.long_except(
     "test_the_profile_is_in_every_turn_until_it_is_switched_off",
     "test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used",
-    "test_layer_4_holds_the_newest_summaries_of_other_sessions",
     "test_a_paraphrase_that_shares_no_word_is_found_unless_that_is_switched_off",
 )
 
@@ -101,7 +98,6 @@ def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
     assert [item["text"] for item in stored["memories_used"]] == ["(deleted)"]
 
 
-@pytest.mark.long
 @pytest.mark.spec("S2", "C4")
 def test_layer_4_holds_the_newest_summaries_of_other_sessions(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
     sessions = [alice.new_session() for _number in range(3)]
@@ -121,23 +117,6 @@ def test_layer_4_holds_the_newest_summaries_of_other_sessions(alice: ApiClient, 
     assert block == f"{day} Talk 2: About tea.\n{day} Talk 1: About tea."
     block = read_block(ask(alice, model, session=sessions[2]), "session_summaries")
     assert block == f"{day} Talk 1: About tea.\n{day} Talk 0: About tea."
-
-
-@pytest.mark.spec("X1", "C4")
-def test_the_shared_contexts_of_the_session_are_in_layer_2(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    context = create_context(
-        user=alice.user,
-        title="租房纠纷",
-        content="房东不退押金。",
-        session_id=uuid.UUID(session),
-        now=timezone.now(),
-    )
-    append_entry(user=alice.user, context_id=context.id, text="律师函已发。", author="agent-2", now=timezone.now())
-    line = json.loads(read_block(ask(alice, model, session=session), "shared_contexts") or "")
-    entries = ["agent-2: 律师函已发。"]
-    assert line == {"id": str(context.id), "title": "租房纠纷", "content": "房东不退押金。", "entries": entries}
-    assert read_block(ask(alice, model), "shared_contexts") is None
 
 
 @pytest.mark.spec("S5", "C4")
@@ -211,12 +190,3 @@ def test_a_follow_up_recalls_what_the_turn_before_was_about(alice: ApiClient, mo
     alice.say(session, "我之前提过杭州哪些面馆来着").raise_for_status()
     turn = alice.say(session, "再找找其他的").json()
     assert turn["memories_used"][0]["text"] == contents[0]
-
-
-@pytest.mark.spec("A4")
-def test_the_setting_says_how_many_atomic_memories_there_are(alice: ApiClient, model: ScriptedModel):
-    for number in range(4):
-        create_atomic_memory(user=alice.user, content=f"The user adopted cat number {number}.", now=timezone.now())
-    alice.patch("/memory/settings", json={"memory.rag_top_n": 2}).raise_for_status()
-    turn = alice.say(alice.new_session(), "How are my cats?").json()
-    assert [item["kind"] for item in turn["memories_used"]] == ["atomic", "atomic"]
