@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import openai
@@ -14,7 +13,7 @@ from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
+from tests.support.scripted_model import Reply, ScriptedModel, call, call_tools, refuse_with
 
 pytestmark = pytest.mark.long_except(
     "test_a_completion_is_a_turn_with_memory",
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.long_except(
 )
 
 TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
-CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "York"}'}}
+CALL = call("get_weather", {"city": "York"}, id="call_1")
 
 
 def user(text: Any) -> Any:
@@ -52,13 +51,6 @@ def read_text(response: Any, *, stream: bool) -> str:
     if not stream:
         return response.choices[0].message.content or ""
     return "".join(chunk.choices[0].delta.content or "" for chunk in response)
-
-
-def completion(message: dict[str, Any], *, finish_reason: str = "stop") -> Json:
-    choice = {"index": 0, "message": message, "finish_reason": finish_reason, "logprobs": None}
-    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
-    body = {"id": "up-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
-    return Json(body)
 
 
 @pytest.mark.spec("T3")
@@ -172,15 +164,8 @@ def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
     alice: ApiClient, client: openai.OpenAI, model: ScriptedModel, stream: bool
 ):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
-    call_delta = json.dumps({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}}]})
-    calls = (
-        Reply((f"data: {call_delta}\n\n".encode(),), finish_reason="tool_calls")
-        if stream
-        else completion({"role": "assistant", "content": None, "tool_calls": [CALL]}, finish_reason="tool_calls")
-    )
     reply = "It rains in York."
-    final = Reply((reply,)) if stream else completion(assistant(reply))
-    model.script(calls, final)
+    model.script(call_tools(CALL), Reply((reply,)))
     messages = [{"role": "system", "content": "Use tools."}, user("Weather at my home?")]
 
     def ask() -> Any:
@@ -192,7 +177,7 @@ def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
         return found, "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
 
     (called, _text) = ask()
-    assert called[0].function.arguments == '{"city": "York"}'
+    assert "".join(piece.function.arguments for piece in called) == '{"city": "York"}'
     first = model.chat_requests[0]
     assert (first.body["model"], first.tools) == ("m9", ["get_weather"])
     assert first.messages[0]["content"].startswith("The application in which")
@@ -219,7 +204,7 @@ def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
 @pytest.mark.spec("T3")
 def test_images_pass_through_and_leave_a_mark(client: openai.OpenAI, model: ScriptedModel):
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    model.script(completion(assistant("A cat.")))
+    model.script(Reply(("A cat.",)))
     ask(client, user([{"type": "text", "text": "What is it?"}, image]))
     (sent,) = model.chat_requests
     block, *parts = sent.messages[1]["content"]
@@ -261,7 +246,7 @@ def test_a_stream_that_breaks_off_ends_with_an_error(client: openai.OpenAI, mode
 
 
 def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion(assistant("Tea")), Reply(("Te", "a")))
+    model.script(Reply(("Tea",)), Reply(("Te", "a")))
     ask = {"model": "jiyi", "messages": [user("Name this.")], "extra_headers": {"X-Task": "title"}}
     assert client.chat.completions.create(**ask).choices[0].message.content == "Tea"
     chunks = list(client.chat.completions.create(**ask, stream=True))

@@ -14,14 +14,13 @@ from tests.doors.openai.test_chat_completions import (
     TOOLS,
     ask,
     assistant,
-    completion,
     read_text,
     stored,
     texts,
     user,
 )
 from tests.support.answers import answer
-from tests.support.scripted_model import Reply, ScriptedModel
+from tests.support.scripted_model import Reply, ScriptedModel, call_tools
 
 pytestmark = pytest.mark.spec("T3")
 
@@ -83,7 +82,7 @@ def test_what_followed_a_reply_stays_when_its_beginning_is_sent_alone(client: op
 
 def test_a_beginning_after_tools_have_run(client: openai.OpenAI, model: ScriptedModel):
     called: Any = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    model.script(completion(called, finish_reason="tool_calls"), completion(assistant(" rains.")))
+    model.script(call_tools(CALL), Reply((" rains.",)))
     asked: list[Any] = [user("Weather?")]
     ask(client, *asked, tools=TOOLS)
     asked += [called, {"role": "tool", "tool_call_id": "call_1", "content": "rain"}, assistant("It")]
