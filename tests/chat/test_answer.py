@@ -11,10 +11,7 @@ from apps.chat.emotions import NEUTRAL_STRATEGY, UNKNOWN_EMOTION, ReplyStrategy
 from apps.chat.prompts import read_analysis
 from apps.memory.keyed import ProposedEntry
 
-TABLE = {
-    "neutral": NEUTRAL_STRATEGY,
-    "happy": ReplyStrategy("happy", "positive", "warm", 250, proactive_question=True),
-}
+TABLE = {"neutral": NEUTRAL_STRATEGY, "happy": ReplyStrategy("happy", "positive", "warm", 250, proactive_question=True)}
 ENTRY = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
 ANSWER = {
     "response": "好的",

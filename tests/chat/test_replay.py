@@ -178,11 +178,7 @@ def test_everybody_can_go_into_one_account_and_no_other_gets_anything(diary: Pat
     [
         ("diary", [*DIARY, ("x", "lin", "2024-03-03", "user", "长" * 32_001)], r"corpus\.jsonl:6: text has 32001 char"),
         ("diary", [*DIARY, ("x" * 250, "lin", "2024-03-03", "user", "hi")], r"corpus\.jsonl:6: _id and the folder"),
-        (
-            "diary",
-            [*DIARY, ("x", "no name", "2024-03-03", "user", "hi")],
-            "'diary-no name' is not a valid username",
-        ),
+        ("diary", [*DIARY, ("x", "no name", "2024-03-03", "user", "hi")], "'diary-no name' is not a valid username"),
         ("facts", [("x", "lin", "2024-03-03", "memory", "Lin likes tea")], "facts: holds no messages of role user"),
     ],
 )

@@ -31,11 +31,6 @@ pytestmark = [pytest.mark.spec("T5"), pytest.mark.django_db]
 START = timezone.now().replace(year=2026, month=3, day=1)
 
 
-@pytest.fixture
-def mei() -> User:
-    return UserFactory()
-
-
 def talk(user: User, *rounds: tuple[str, str], title: str = "", temporary: bool = False) -> list[Message]:
     """Store rounds of a new session, an hour apart; returns their messages."""
     session = create_session(user=user, title=title, temporary=temporary)

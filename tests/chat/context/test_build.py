@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.chat.context.build import build_context, fit_window
-from apps.chat.context.types import (
-    LAYER_NAMES,
-    CaseNotes,
-    ContextInput,
-    Form,
-    Profile,
-    RecalledMemory,
-    SessionNote,
-)
+from apps.chat.context.types import LAYER_NAMES, CaseNotes, ContextInput, Form, Profile, RecalledMemory, SessionNote
 from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.conversations.types import Line, Round, SentFile
 from apps.core.llm.types import PromptMessage, read_block, split_turn_block
@@ -50,12 +42,7 @@ def make_memory(text: str, *, key: str = "key") -> RecalledMemory:
 
 
 GIVEN = ContextInput(
-    message="你好",
-    now=NOW,
-    budget=6000,
-    context_limit=20,
-    strategy=NEUTRAL_STRATEGY,
-    emotions=("neutral", "happy"),
+    message="你好", now=NOW, budget=6000, context_limit=20, strategy=NEUTRAL_STRATEGY, emotions=("neutral", "happy")
 )
 
 

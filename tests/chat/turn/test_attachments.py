@@ -13,8 +13,7 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_nothing_is_learned_from_it_and_no_other_session_has_it",
-    "test_text_cannot_leave_its_block",
+    "test_nothing_is_learned_from_it_and_no_other_session_has_it", "test_text_cannot_leave_its_block"
 )
 
 NOTES = "The launch is on 3 March.\n发布会在三月三日。"

@@ -12,8 +12,7 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Reply, ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_a_form_is_kept_and_continued_from",
-    "test_the_form_is_kept_when_the_model_fails",
+    "test_a_form_is_kept_and_continued_from", "test_the_form_is_kept_when_the_model_fails"
 )
 
 TRIP = {"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}}

@@ -39,9 +39,7 @@ def ask(client: ApiClient, model: ScriptedModel, message: str = "你好", *, ses
 @pytest.mark.spec("U2", "C4")
 def test_the_profile_is_in_every_turn_until_it_is_switched_off(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
     update_profile(
-        user=alice.user,
-        changes={"reply_style": "简短", "sections": {"work": "a nurse"}},
-        now=timezone.now(),
+        user=alice.user, changes={"reply_style": "简短", "sections": {"work": "a nurse"}}, now=timezone.now()
     )
     expected = '{"reply_style": "简短", "work": "a nurse"}'
     session = alice.new_session()

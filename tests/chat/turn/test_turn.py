@@ -180,12 +180,7 @@ def test_a_new_session_has_an_empty_window_and_a_full_one_loses_whole_rounds(ali
         model.script(answer(f"r{number}"))
         alice.say(session, f"q{number}").raise_for_status()
     sent = [request.said for request in model.chat_requests]
-    assert sent == [
-        ["q0"],
-        ["q0", "r0", "q1"],
-        ["q0", "r0", "q1", "r1", "q2"],
-        ["q1", "r1", "q2", "r2", "q3"],
-    ]
+    assert sent == [["q0"], ["q0", "r0", "q1"], ["q0", "r0", "q1", "r1", "q2"], ["q1", "r1", "q2", "r2", "q3"]]
     assert alice.get(f"/chat/sessions/{session}/messages").json()["count"] == 8
     assert LongTermMemory.objects.count() == 0
     other = alice.new_session()

@@ -12,12 +12,7 @@ from apps.doors.imports import services
 from apps.doors.models import ImportPart, PastImport
 from apps.memory.models import AtomicMemory
 from tests.doors.imports.conftest import work
-from tests.doors.imports.samples import (
-    CHATGPT_ARCHIVE,
-    CLAUDE_ARCHIVE,
-    as_json,
-    as_lines,
-)
+from tests.doors.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_json, as_lines
 from tests.support.http_server import ApiClient
 
 pytestmark = [

@@ -9,16 +9,7 @@ import pytest
 
 from apps.conversations.models import Message, MessageStatus, Session
 from apps.doors.openai.request import read_chat_request
-from tests.doors.openai.test_chat_completions import (
-    CALL,
-    TOOLS,
-    ask,
-    assistant,
-    read_text,
-    stored,
-    texts,
-    user,
-)
+from tests.doors.openai.test_chat_completions import CALL, TOOLS, ask, assistant, read_text, stored, texts, user
 from tests.support.answers import answer
 from tests.support.scripted_model import Reply, ScriptedModel, call_tools
 
