@@ -7,8 +7,6 @@ from django.utils import timezone
 
 from jiyi import UNSET, AsyncJiyi, Jiyi
 from jiyi.errors import NotFound
-from tests.support.answers import answer
-from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except("test_none_clears_a_time_and_unset_leaves_it")
 
@@ -42,26 +40,6 @@ async def test_the_asynchronous_client_does_the_same(async_client: AsyncJiyi):
     assert await async_client.atomic.delete(made[0]) == 1
     with pytest.raises(NotFound):
         await async_client.atomic.get(made[0])
-
-
-def test_a_turn_and_what_it_left(client: Jiyi, model: ScriptedModel):
-    model.script(answer("记住了。", topic="moving", entries=[{"category": "fact", "key": "home", "value": "York"}]))
-    session = client.sessions.create(title="Moving")
-    turn = client.sessions.send(session.id, "I moved to York.")
-    assert turn.assistant_message.content == "记住了。"
-    assert [(update.action, update.key, update.value) for update in turn.memory_updates] == [
-        ("created", "home", "York")
-    ]
-    assert turn.working_memory.current_topic == "moving"
-    assert client.messages.turn(turn.assistant_message.id) == turn
-    assert (
-        client.working.update(session.id, current_topic=None, context_variables={"city": "York"}).current_topic is None
-    )
-    layers = client.sessions.context(session.id, message="Where is my home?").layers
-    assert "York" in next(layer for layer in layers if layer.index == 3).content
-    assert client.messages.collect(turn.user_message.id).is_collected
-    undone = client.changes.undo(client.changes.list(kind="long_term").results[0].operation)
-    assert [change.action for change in undone] == ["undo"]
 
 
 def test_none_clears_a_time_and_unset_leaves_it(client: Jiyi):

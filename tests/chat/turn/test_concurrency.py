@@ -5,12 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.utils import timezone
 
 from apps.conversations.models import Message
-from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.support.answers import answer
+from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, reply_with
 
@@ -20,9 +19,7 @@ pytestmark = pytest.mark.long
 @pytest.mark.spec("W3", "C1")
 @pytest.mark.parametrize("count", [10, 200])
 def test_concurrent_messages_are_all_counted_and_answered(alice: ApiClient, model: ScriptedModel, count: int):
-    memory, _action = create_memory(
-        user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now()
-    )
+    memory = LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     model.default = lambda request: reply_with(answer(f"答{request.said[-1]}", variables={request.said[-1][-4:]: 1}))
     session = alice.new_session()
     with ThreadPoolExecutor(count) as pool:

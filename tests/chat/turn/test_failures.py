@@ -12,9 +12,9 @@ from django.utils import timezone
 from apps.chat.models import Turn
 from apps.chat.tasks import fail_abandoned_turns
 from apps.conversations.models import Message
-from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.support.answers import answer
+from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
 
@@ -44,9 +44,7 @@ def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     alice: ApiClient, model: ScriptedModel, failure: str, stream: bool
 ):
     model.default = lambda _request: FAILURES[failure]
-    memory, _action = create_memory(
-        user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now()
-    )
+    memory = LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     session = alice.new_session()
     if stream:
         events = alice.say_streaming(session, "我喜欢的颜色是什么")

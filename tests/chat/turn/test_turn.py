@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.utils import timezone
 
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message
-from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.support.answers import answer
+from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
@@ -123,7 +122,7 @@ def test_what_was_told_is_stored_before_the_reply_is_done_and_recalled_in_a_new_
 def test_what_the_budget_cut_is_not_counted_as_used(alice: ApiClient, model: ScriptedModel):
     long = "蓝" * 900
     for number in range(3):
-        create_memory(user=alice.user, category="fact", key=f"颜色{number}", value=long, now=timezone.now())
+        LongTermMemoryFactory(user=alice.user, category="fact", key=f"颜色{number}", value=long)
     alice.patch("/memory/settings", json={"memory.token_budget": 2800}).raise_for_status()
     turn = alice.say(alice.new_session(), "颜色").json()
     used = {item["id"] for item in turn["memories_used"]}
@@ -135,7 +134,7 @@ def test_what_the_budget_cut_is_not_counted_as_used(alice: ApiClient, model: Scr
 @pytest.mark.spec("E2")
 def test_a_strategy_without_memory_recalls_nothing(alice: ApiClient, model: ScriptedModel):
     Strategy.objects.filter(emotion="neutral").update(use_memory=False)
-    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
+    LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
     assert turn["memories_used"] == []
     assert "蓝色" not in model.chat_requests[0].blocks
@@ -203,7 +202,7 @@ def test_a_null_topic_keeps_the_old_one_and_variables_merge(alice: ApiClient, mo
 
 @pytest.mark.spec("C7")
 def test_a_temporary_session_reads_and_writes_no_memory(alice: ApiClient, model: ScriptedModel):
-    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
+    LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     model.script(answer(entries=[{**BLUE, "value": "红色"}]))
     turn = alice.say(alice.new_session(temporary=True), "我喜欢的颜色是红色").json()
     assert (turn["memories_used"], turn["memory_updates"]) == ([], [])
@@ -214,9 +213,7 @@ def test_a_temporary_session_reads_and_writes_no_memory(alice: ApiClient, model:
 
 @pytest.mark.spec("C4")
 def test_a_stored_turn_is_shown_again_and_holds_no_remembered_text(alice: ApiClient, model: ScriptedModel):
-    memory, _action = create_memory(
-        user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now()
-    )
+    memory = LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
     for message in ("user_message", "assistant_message"):
         assert alice.get(f"/chat/messages/{turn[message]['id']}/turn").json() == turn
@@ -229,7 +226,7 @@ def test_a_stored_turn_is_shown_again_and_holds_no_remembered_text(alice: ApiCli
 
 @pytest.mark.spec("C4")
 def test_the_context_of_a_message_is_shown_and_nothing_is_counted(alice: ApiClient, model: ScriptedModel):
-    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
+    LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     session = alice.new_session()
     alice.say(session, "你好")
     shown = alice.get(f"/chat/sessions/{session}/context", params={"message": "我喜欢的颜色是什么"}).json()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.accounts.models import Space
-from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.models import AtomicMemory
 from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
 
@@ -26,22 +26,11 @@ def test_a_space_is_made_listed_and_deleted(jiyi: Jiyi, client: Client):
     assert jiyi("spaces").rows == [row]
     assert jiyi("spaces", "--create", "the novel").code == 1
     client.atomic.create(content="The heroine sings.", space=str(space.id))
+    assert jiyi("search", "heroine").rows == []
+    assert len(jiyi("search", "heroine", "--space", "all").rows) == 1
     assert jiyi("spaces", "--delete", "the novel", "--to", "none", typed="n\n").code == 130
     assert jiyi("spaces", "--delete", "the novel", "--erase", "--yes", "--json").json["erased"]["atomic"] == 1
     assert not Space.objects.exists()
-
-
-def test_memories_are_added_found_and_moved(jiyi: Jiyi, novel: str):
-    assert jiyi("add", "The heroine sings.", "--space", "THE NOVEL").code == 0
-    assert jiyi("add", "--key", "home", "York", "--space", novel).code == 0
-    assert AtomicMemory.objects.filter(space=novel).count() == LongTermMemory.objects.filter(space=novel).count() == 1
-    listed = [row[-1] for row in jiyi("list", "--space", "The novel").rows]
-    assert len(listed) == 2
-    assert jiyi("list", "--space", "none").rows == jiyi("search", "heroine").rows == []
-    assert len(jiyi("search", "heroine", "--space", "all").rows) >= 1
-    moved = jiyi("move", *listed, "--to", "none")
-    assert (moved.code, "Moved 2 of 2." in moved.err) == (0, True)
-    assert jiyi("list", "--space", "The novel").rows == []
 
 
 @pytest.mark.parametrize(

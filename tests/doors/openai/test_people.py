@@ -13,8 +13,8 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from apps.conversations.models import Message, Session, Work
-from apps.memory.entries import create_memory
 from tests.support.answers import answer
+from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import HttpServer
 from tests.support.scripted_model import ScriptedModel
 
@@ -48,10 +48,7 @@ def test_end_users_recall_nothing_of_each_other_and_have_their_own_sessions(
 ):
     model.default = lambda request: answer("Hello!")
     first = service.chat.completions.with_raw_response.create(model="jiyi", messages=HI, user="ann")
-    create_memory(
-        user=User.objects.get(external_id="ann"), category="fact", key="home", value="York",
-        now=Session.objects.get().created_at,
-    )  # fmt: skip
+    LongTermMemoryFactory(user=User.objects.get(external_id="ann"), category="fact", key="home", value="York")
     asked: Any = [*HI, {"role": "assistant", "content": "Hello!"}, {"role": "user", "content": "Where is my home?"}]
     service.chat.completions.create(model="jiyi", messages=asked, user="ben")
     assert "York" not in str(model.chat_requests[-1].body)
