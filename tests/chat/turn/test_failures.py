@@ -18,13 +18,16 @@ from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
 
-pytestmark = pytest.mark.long_except(
-    "test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice",
-    "test_a_run_whose_lease_passed_to_another_stores_nothing",
-    "test_a_session_deleted_during_its_turn_stays_deleted",
-    "test_the_same_key_returns_the_first_outcome",
-    "test_the_key_of_another_message_is_a_conflict",
-)
+pytestmark = [
+    pytest.mark.spec("C6"),
+    pytest.mark.long_except(
+        "test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice",
+        "test_a_run_whose_lease_passed_to_another_stores_nothing",
+        "test_a_session_deleted_during_its_turn_stays_deleted",
+        "test_the_same_key_returns_the_first_outcome",
+        "test_the_key_of_another_message_is_a_conflict",
+    ),
+]
 
 WHOLE = answer("这是一段足够长的回答，会在中间断掉。")
 HALF = WHOLE[: WHOLE.index("会在")]
@@ -37,7 +40,6 @@ FAILURES: dict[str, Behaviour] = {
 }  # type: ignore[dict-item]
 
 
-@pytest.mark.spec("C6")
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
@@ -63,7 +65,7 @@ def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     assert memory.access_count == 0
 
 
-@pytest.mark.spec("C6", "W3")
+@pytest.mark.spec("W3")
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
     alice: ApiClient, model: ScriptedModel, stream: bool
@@ -88,14 +90,12 @@ def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
     ]  # fmt: skip
 
 
-@pytest.mark.spec("C6")
 def test_a_model_with_an_endless_name_costs_no_reply(alice: ApiClient, model: ScriptedModel, settings):
     settings.CHAT_MODEL = "/models/" + "x" * 300 + ".gguf"
     assert alice.say(alice.new_session(), "你好").status_code == 201
     assert Turn.objects.get().model == settings.CHAT_MODEL[:200]
 
 
-@pytest.mark.spec("C6")
 def test_a_reply_retried_late_stands_where_its_question_is(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     model.script(Reply(()), answer("二"), answer("一"))
@@ -107,7 +107,6 @@ def test_a_reply_retried_late_stands_where_its_question_is(alice: ApiClient, mod
     assert model.chat_requests[-1].said == ["第一"]
 
 
-@pytest.mark.spec("C6")
 def test_a_pending_message_whose_lease_ran_out_has_failed(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     message_id = alice.say(session, "你好").json()["user_message"]["id"]
@@ -125,7 +124,6 @@ def test_a_pending_message_whose_lease_ran_out_has_failed(alice: ApiClient, mode
     assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
 
 
-@pytest.mark.spec("C6")
 def test_a_reply_that_takes_longer_than_its_lease_is_stored_all_the_same(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     model.script(Reply((gate, answer("慢的"))))
@@ -140,7 +138,6 @@ def test_a_reply_that_takes_longer_than_its_lease_is_stored_all_the_same(alice: 
     assert list(stored) == [("complete", "你好"), ("complete", "慢的")]
 
 
-@pytest.mark.spec("C6")
 def test_a_run_whose_lease_passed_to_another_stores_nothing(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     model.script(Reply((gate, answer("旧的"))), answer("新的"))
@@ -156,7 +153,7 @@ def test_a_run_whose_lease_passed_to_another_stores_nothing(alice: ApiClient, mo
     assert Message.objects.get(role="user").status == "complete"
 
 
-@pytest.mark.spec("W4", "C6")
+@pytest.mark.spec("W4")
 def test_a_session_deleted_during_its_turn_stays_deleted(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
@@ -176,7 +173,7 @@ def test_a_session_deleted_during_its_turn_stays_deleted(alice: ApiClient, model
 KEY = {"Idempotency-Key": "k-1"}
 
 
-@pytest.mark.spec("C6", "C1")
+@pytest.mark.spec("C1")
 def test_the_same_key_returns_the_first_outcome(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     model.script(answer("第一次"), answer("第二次"))
@@ -190,7 +187,6 @@ def test_the_same_key_returns_the_first_outcome(alice: ApiClient, model: Scripte
     assert len(model.chat_requests) == 1
 
 
-@pytest.mark.spec("C6")
 def test_the_key_holds_within_its_session_only(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
     one, other = alice.new_session(), alice.new_session()
     alice.say(one, "你好", **KEY).raise_for_status()
@@ -199,7 +195,6 @@ def test_the_key_holds_within_its_session_only(alice: ApiClient, bob: ApiClient,
     assert Message.objects.filter(role="user").count() == 3
 
 
-@pytest.mark.spec("C6")
 def test_the_key_of_another_message_is_a_conflict(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     alice.say(session, "你好", **KEY)
@@ -211,7 +206,6 @@ def test_the_key_of_another_message_is_a_conflict(alice: ApiClient, model: Scrip
     assert Message.objects.count() == 2
 
 
-@pytest.mark.spec("C6")
 def test_the_same_key_while_the_turn_is_under_way_waits_for_its_outcome(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     model.script(Reply((gate, answer("同一个"))))
@@ -226,7 +220,6 @@ def test_the_same_key_while_the_turn_is_under_way_waits_for_its_outcome(alice: A
     assert len(model.chat_requests) == 1
 
 
-@pytest.mark.spec("C6")
 def test_the_key_of_a_failed_message_returns_the_failure_and_a_retry_changes_the_outcome(
     alice: ApiClient, model: ScriptedModel
 ):
@@ -241,7 +234,6 @@ def test_the_key_of_a_failed_message_returns_the_failure_and_a_retry_changes_the
     assert Message.objects.count() == 2
 
 
-@pytest.mark.spec("C6")
 def test_a_database_lost_while_waiting_for_the_outcome_ends_the_stream_with_an_error(
     alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ):

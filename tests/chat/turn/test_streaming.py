@@ -12,8 +12,9 @@ from tests.support.http_server import ApiClient, read_events
 from tests.support.processes import wait_until
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
+pytestmark = pytest.mark.spec("C6")
 
-@pytest.mark.spec("C6")
+
 def test_the_events_are_start_deltas_done_and_the_deltas_are_the_stored_reply(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     text = '第一句。\nSecond "quoted" line \\ 🙂'
@@ -29,7 +30,6 @@ def test_the_events_are_start_deltas_done_and_the_deltas_are_the_stored_reply(al
     assert stored == [done["user_message"], done["assistant_message"]]
 
 
-@pytest.mark.spec("C6")
 def test_a_piece_arrives_before_the_model_has_finished(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     whole = answer("先到的。后到的。")
@@ -43,7 +43,6 @@ def test_a_piece_arrives_before_the_model_has_finished(alice: ApiClient, model: 
     assert [event.name for event in rest] == ["delta", "done"]
 
 
-@pytest.mark.spec("C6")
 def test_a_client_that_leaves_still_gets_the_whole_reply_stored(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     whole = answer("先到的。后到的。")
@@ -60,7 +59,6 @@ def test_a_client_that_leaves_still_gets_the_whole_reply_stored(alice: ApiClient
 
 
 @pytest.mark.long
-@pytest.mark.spec("C6")
 @pytest.mark.parametrize("who", ["a token", "a logged-in session"])
 def test_a_stream_pins_no_connection(who: str, alice: ApiClient, model: ScriptedModel):
     """More streams stand open than the pool has connections, and other requests still answer."""

@@ -15,11 +15,14 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Reply, ScriptedModel, call, call_tools, refuse_with
 
-pytestmark = pytest.mark.long_except(
-    "test_a_completion_is_a_turn_with_memory",
-    "test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for",
-    "test_nothing_is_stored_where_the_client_says_so",
-)
+pytestmark = [
+    pytest.mark.spec("T3"),
+    pytest.mark.long_except(
+        "test_a_completion_is_a_turn_with_memory",
+        "test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for",
+        "test_nothing_is_stored_where_the_client_says_so",
+    ),
+]
 
 TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
 CALL = call("get_weather", {"city": "York"}, id="call_1")
@@ -53,7 +56,6 @@ def read_text(response: Any, *, stream: bool) -> str:
     return "".join(chunk.choices[0].delta.content or "" for chunk in response)
 
 
-@pytest.mark.spec("T3")
 def test_a_completion_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
     entry = {"category": "preference", "key": "drink", "value": "tea"}
@@ -83,7 +85,7 @@ def test_a_completion_is_a_turn_with_memory(alice: ApiClient, client: openai.Ope
     assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
 
 
-@pytest.mark.spec("T3", "C6")
+@pytest.mark.spec("C6")
 def test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("你好，小明！Nice."))
     stream = ask(client, user("我叫小明"), stream=True, stream_options={"include_usage": True})
@@ -96,7 +98,6 @@ def test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for(client: 
     assert stored() == [("user", "我叫小明"), ("assistant", "你好，小明！Nice.")]
 
 
-@pytest.mark.spec("T3")
 def test_a_client_that_resends_its_history_continues_the_session(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello Mel."), answer("A nurse."), answer("York."))
     history = [user("I'm Mel.")]
@@ -112,7 +113,6 @@ def test_a_client_that_resends_its_history_continues_the_session(client: openai.
     assert WorkingMemory.objects.get().turn_count == 3
 
 
-@pytest.mark.spec("T3")
 def test_an_edited_message_takes_the_place_of_what_was_said_from_there_on(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("Nice city."), answer("Big city."), answer("Nice town."))
     ask(client, user("Hi"))
@@ -128,7 +128,6 @@ def test_an_edited_message_takes_the_place_of_what_was_said_from_there_on(client
     assert not Work.objects.filter(message__status="replaced").exists()
 
 
-@pytest.mark.spec("T3")
 def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
     entry = {"category": "preference", "key": "drink", "value": "tea"}
@@ -145,7 +144,6 @@ def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: op
     assert "store" not in model.chat_requests[0].body
 
 
-@pytest.mark.spec("T3")
 def test_parameters_go_to_the_model_and_limits_end_the_reply(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("One. Two. Three."), answer("word " * 50))
     stopped = ask(client, user("Count."), stop=["Three", "\n"], temperature=0.25, seed=7, extra_body={"top_k": 5})
@@ -158,7 +156,6 @@ def test_parameters_go_to_the_model_and_limits_end_the_reply(client: openai.Open
     assert stored()[-1] == ("assistant", "word " * 8)
 
 
-@pytest.mark.spec("T3")
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
     alice: ApiClient, client: openai.OpenAI, model: ScriptedModel, stream: bool
@@ -201,7 +198,6 @@ def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
     assert Work.objects.get(kind="extract").recorded
 
 
-@pytest.mark.spec("T3")
 def test_images_pass_through_and_leave_a_mark(client: openai.OpenAI, model: ScriptedModel):
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     model.script(Reply(("A cat.",)))
@@ -221,7 +217,7 @@ def test_what_the_models_server_refuses_is_told_as_it_says(client: openai.OpenAI
     assert Message.objects.get().status == "failed"
 
 
-@pytest.mark.spec("T3", "C6")
+@pytest.mark.spec("C6")
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_failed_message_is_taken_up_when_the_client_tries_again(
     client: openai.OpenAI, model: ScriptedModel, stream: bool
@@ -266,7 +262,7 @@ def test_the_models_are_the_servers(client: openai.OpenAI, model: ScriptedModel)
 # What other memories put into messages
 
 
-@pytest.mark.spec("T3", "L9")
+@pytest.mark.spec("L9")
 @pytest.mark.parametrize(
     ("echo", "value"),
     [

@@ -18,7 +18,7 @@ from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import HttpServer
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = pytest.mark.long_except("test_a_name_that_is_none_is_refused_in_openais_shape")
+pytestmark = [pytest.mark.spec("T3"), pytest.mark.long_except("test_a_name_that_is_none_is_refused_in_openais_shape")]
 
 SECRET = "a secret that Open WebUI signs its users' names with"
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -69,7 +69,6 @@ def chat(service: openai.OpenAI, chat_id: str, *texts: str) -> Any:
     return service.chat.completions.create(model="jiyi", messages=messages, extra_headers=headers)
 
 
-@pytest.mark.spec("T3")
 def test_a_chat_of_open_webui_is_one_session_from_its_first_message_on(service: openai.OpenAI, model: ScriptedModel):
     model.script(*(answer(text) for text in ("One.", "Two.", "Three.", "Four.")))
     chat(service, "c1", "Hi")
@@ -83,7 +82,7 @@ def test_a_chat_of_open_webui_is_one_session_from_its_first_message_on(service: 
     assert list(second.messages.order_by("position").values_list("content", flat=True)) == ["Hi", "Three."]
 
 
-@pytest.mark.spec("T3", "A2")
+@pytest.mark.spec("A2")
 def test_what_a_chat_said_elsewhere_is_stored_and_learned_from(service: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Nice."))
     chat(service, "c1", "I live in York.", "I see.", "I like tea.")
@@ -96,7 +95,7 @@ def test_what_a_chat_said_elsewhere_is_stored_and_learned_from(service: openai.O
     ]  # fmt: skip
 
 
-@pytest.mark.spec("C7", "T3")
+@pytest.mark.spec("C7")
 def test_a_temporary_chat_of_open_webui_is_a_temporary_session(service: openai.OpenAI, model: ScriptedModel):
     chat(service, "local:abc", "I live in York.")
     assert Session.objects.get().temporary

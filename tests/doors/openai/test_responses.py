@@ -19,9 +19,13 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Reply, ScriptedModel, call, call_tools, refuse_with
 
-pytestmark = pytest.mark.long_except(
-    "test_a_response_is_a_turn_with_memory", "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history"
-)
+pytestmark = [
+    pytest.mark.spec("T3"),
+    pytest.mark.long_except(
+        "test_a_response_is_a_turn_with_memory",
+        "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history",
+    ),
+]
 
 GET_WEATHER = {"name": "get_weather", "description": "The weather.", "parameters": {"type": "object"}, "strict": False}
 TOOLS: Any = [{"type": "function", **GET_WEATHER}]
@@ -42,7 +46,6 @@ def sent(model: ScriptedModel, at: int = -1) -> list[Any]:
     return model.chat_requests[at].said
 
 
-@pytest.mark.spec("T3")
 def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
     entry = {"category": "preference", "key": "drink", "value": "tea"}
@@ -78,7 +81,7 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
 
 
-@pytest.mark.spec("T3", "C6")
+@pytest.mark.spec("C6")
 def test_a_stream_has_the_events_that_clients_wait_for(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("你好，小明！Nice."), answer("Again."))
     with client.responses.stream(model="jiyi", input="我叫小明") as stream:
@@ -106,7 +109,6 @@ def test_a_stream_has_the_events_that_clients_wait_for(alice: ApiClient, client:
     assert events[-1].data["response"]["id"] == events[0].data["response"]["id"]
 
 
-@pytest.mark.spec("T3")
 def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
     client: openai.OpenAI, model: ScriptedModel
 ):
@@ -122,7 +124,6 @@ def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
     assert WorkingMemory.objects.get().turn_count == 3
 
 
-@pytest.mark.spec("T3")
 def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: openai.OpenAI, model: ScriptedModel):
     replies = ["Hello.", "Nice city.", "Big.", "Nice town.", "Small.", "Huge."]
     model.script(*map(answer, replies))
@@ -144,7 +145,6 @@ def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: op
     assert Session.objects.count() == 1
 
 
-@pytest.mark.spec("T3")
 def test_replies_may_be_sent_back_by_reference_as_the_ai_sdk_does(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello Mel."), answer("Mel."))
     first = ask(client, "I'm Mel.")
@@ -158,7 +158,6 @@ def test_replies_may_be_sent_back_by_reference_as_the_ai_sdk_does(client: openai
     assert caught.value.param == "input"
 
 
-@pytest.mark.spec("T3")
 def test_the_session_header_names_the_session(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("Yes."), answer("Other."))
     first = client.responses.with_raw_response.create(model="jiyi", input="Hi")
@@ -172,7 +171,6 @@ def test_the_session_header_names_the_session(client: openai.OpenAI, model: Scri
     assert Session.objects.count() == 2
 
 
-@pytest.mark.spec("T3")
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     alice: ApiClient, client: openai.OpenAI, model: ScriptedModel, stream: bool
@@ -241,7 +239,6 @@ def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: Scrip
         ask(client, "And?", previous=f"resp_{failed.id.hex}")
 
 
-@pytest.mark.spec("T3")
 def test_nothing_is_stored_where_the_client_says_so(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("York."))
     kept = ask(client, "Hi")
