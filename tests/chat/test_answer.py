@@ -43,8 +43,7 @@ def test_a_valid_answer_is_read_whole_and_a_fence_is_no_repair():
 
 @pytest.mark.parametrize("cut", range(1, 40))
 def test_a_cut_answer_gives_no_entries_whatever_is_left(cut: int):
-    whole = json.dumps(ANSWER, ensure_ascii=False)
-    assert read(whole[:-cut]).entries == ()
+    assert read(json.dumps(ANSWER, ensure_ascii=False)[:-cut]).entries == ()
 
 
 def test_what_is_left_of_a_cut_answer_is_used():

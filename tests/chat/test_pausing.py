@@ -113,8 +113,7 @@ def test_the_widest_pause_is_told_and_resuming_it_shows_the_next(alice: ApiClien
         assert say(alice, session, "Hello.")["paused_by"] == by
     pause(alice, session, Pause.EVERYWHERE, paused=False)
     assert say(alice, session, "Hello.")["paused_by"] == Pause.SPACE
-    other = alice.new_session()
-    assert say(alice, other, "Hello.")["paused_by"] is None
+    assert say(alice, alice.new_session(), "Hello.")["paused_by"] is None
 
 
 def test_it_belongs_to_the_message_and_not_to_the_time_of_the_work(
@@ -142,8 +141,7 @@ def test_a_later_turn_proposes_nothing_of_it(alice: ApiClient, model: ScriptedMo
     pause(alice, session, Pause.SESSION, paused=False)
     dentist = {**HOME, "key": "dentist", "value": "Lin"}
     model.default = lambda _request: answer("I see.", entries=[HOME, dentist])
-    turn = say(alice, session, AFTER)
-    assert [update["key"] for update in turn["memory_updates"]] == ["dentist"]
+    assert [update["key"] for update in say(alice, session, AFTER)["memory_updates"]] == ["dentist"]
     assert [memory.key for memory in LongTermMemory.objects.all()] == ["dentist"]
 
 
@@ -296,8 +294,7 @@ def test_a_recorded_conversation_is_stored_and_not_learned_from(alice: ApiClient
 
 
 def test_a_stream_says_it_from_its_first_event(alice: ApiClient, session: str):
-    paused = alice.new_session(paused=True)
-    first, *_pieces, last = alice.say_streaming(paused, SAID)
+    first, *_pieces, last = alice.say_streaming(alice.new_session(paused=True), SAID)
     assert first.data["user_message"]["paused_by"] == last.data["paused_by"] == Pause.SESSION
     assert alice.say_streaming(session, SAID)[-1].data["paused_by"] is None
 

@@ -123,8 +123,7 @@ def test_the_same_key_for_other_messages_is_a_conflict(alice: ApiClient, message
 
 @pytest.mark.spec("C7")
 def test_a_temporary_session_stores_and_leaves_no_work(alice: ApiClient, sent: list[str]):
-    session = alice.new_session(temporary=True)
-    assert record(alice, session, CHAT).json() == {"stored": 6, "paused_by": None}
+    assert record(alice, alice.new_session(temporary=True), CHAT).json() == {"stored": 6, "paused_by": None}
     assert not Work.objects.exists()
     assert sent == []
 

@@ -74,8 +74,7 @@ def test_an_untitled_session_takes_its_title_from_the_first_message(alice: ApiCl
     alice.say(session, "  我想去\n北京旅行  ")
     alice.say(session, "再说一句")
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "我想去 北京旅行"
-    renamed = alice.patch(f"/chat/sessions/{session}", json={"title": "旅行"})
-    assert renamed.json()["title"] == "旅行"
+    assert alice.patch(f"/chat/sessions/{session}", json={"title": "旅行"}).json()["title"] == "旅行"
     alice.say(session, "还有")
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "旅行"
 
@@ -149,8 +148,7 @@ def test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered(
 @pytest.mark.spec("C1")
 def test_a_favourite_is_kept(alice: ApiClient):
     session = alice.new_session()
-    turn = alice.say(session, "你好").json()
-    message = turn["assistant_message"]["id"]
+    message = alice.say(session, "你好").json()["assistant_message"]["id"]
     changed = alice.patch(f"/chat/messages/{message}", json={"is_collected": True})
     assert (changed.status_code, changed.json()["is_collected"]) == (200, True)
     stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]

@@ -118,8 +118,7 @@ def test_tools_look_from_the_space_that_their_argument_names(mei: User) -> None:
     assert agent.fail("search_memories", keyword="x", space="Nowhere") == "There is no space of this name."
     assert [one["name"] for one in agent.call("list_spaces")["results"]] == ["Novel", "Garten"]
     added = agent.call("add_memory", content="Ada is left-handed.", space="novel")["memory"]
-    memory = AtomicMemory.objects.get(id=added["id"])
-    assert memory.space == spaces["Novel"]
+    assert AtomicMemory.objects.get(id=added["id"]).space == spaces["Novel"]
     assert agent.call("move_memories", ids=[added["id"]]) == {"moved": 1, "taken": []}
     assert "Ada is left-handed." in {one.content for one in ATOMIC.active(mei.within(None))}
     assert agent.call("move_memories", ids=[added["id"]], to="Garten")["moved"] == 1

@@ -266,8 +266,7 @@ def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiCl
     friends = next(item["id"] for item in turn["commands"][0]["unclear"] if item["kind"] == "long_term")
     for memory_id, client in ((str(other.id), alice), (str(uuid.uuid4()), alice), (friends, bob)):
         assert client.post(f"{path}/{memory_id}/forget").status_code == 404
-    changed = alice.post(f"{path}/{friends}/forget").raise_for_status().json()
-    asked, done = changed["commands"]
+    asked, done = alice.post(f"{path}/{friends}/forget").raise_for_status().json()["commands"]
     assert [item["text"] for item in asked["unclear"]] == ["I had lunch with Tom in May."]
     assert (done["status"], done["texts"]) == ("forgotten", ["friends: Tom", "friends: Lee"])
     assert alice.post(f"{path}/{friends}/forget").status_code == 404
@@ -375,8 +374,7 @@ def test_among_other_things_the_model_gets_everything_in_place_of_what_was_recal
     assert read_block(system, "memories") is None
     assert len(turn["memories_used"]) == 4
     assert set(LongTermMemory.objects.values_list("access_count", flat=True)) == {1}
-    kept = Turn.objects.get(user=alice.user)
-    assert rebuild_prompt(kept).exact is True
+    assert rebuild_prompt(Turn.objects.get(user=alice.user)).exact is True
 
 
 def test_a_composed_reply_has_no_prompt_to_rebuild(alice: ApiClient, model: ScriptedModel) -> None:

@@ -39,8 +39,7 @@ def test_an_edited_message_takes_the_place_of_the_old_one_and_all_that_followed(
     old = alice.say(session, "我住在柏林").json()["user_message"]["id"]
     alice.say(session, "还有呢")
     model.script(answer("新的"))
-    response = alice.post(f"/chat/messages/{old}/edit", json={"content": "我住在汉堡"})
-    assert response.status_code == 201
+    assert alice.post(f"/chat/messages/{old}/edit", json={"content": "我住在汉堡"}).status_code == 201
     assert read_contents(alice, session)[2:] == ["我住在汉堡", "新的"]
     prompt = str(model.chat_requests[-1].messages)
     assert "柏林" not in prompt
@@ -60,8 +59,7 @@ def test_what_only_the_old_message_taught_is_taken_back_and_comes_back(alice: Ap
     (edit,) = alice.get(f"/chat/sessions/{session}/edits").json()["results"]
     assert (edit["message_id"], edit["messages"], edit["memories"]) == (edited, 2, 1)
 
-    undone = alice.post(f"/chat/messages/{edited}/edit/undo")
-    assert undone.json() == {"messages": 2, "memories": 1}
+    assert alice.post(f"/chat/messages/{edited}/edit/undo").json() == {"messages": 2, "memories": 1}
     assert show_entries(alice.user) == {"city": "Berlin"}
     assert read_contents(alice, session) == ["I live in Berlin", "好的"]
     assert alice.get(f"/chat/sessions/{session}/edits").json()["results"] == []

@@ -82,7 +82,6 @@ def test_the_form_is_kept_when_the_model_fails(alice: ApiClient, model: Scripted
     ],
 )  # fmt: skip
 def test_a_bad_form_is_refused(alice: ApiClient, form: object):
-    session = alice.new_session()
-    response = submit(alice, session, form)
+    response = submit(alice, alice.new_session(), form)
     assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
     assert not WorkingMemory.objects.exists()

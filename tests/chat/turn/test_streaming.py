@@ -53,8 +53,7 @@ def test_a_client_that_leaves_still_gets_the_whole_reply_stored(alice: ApiClient
         next(events)
     gate.open()
     wait_until(lambda: Message.objects.filter(role="assistant").exists())
-    reply = Message.objects.get(role="assistant")
-    assert reply.content == "先到的。后到的。"
+    assert Message.objects.get(role="assistant").content == "先到的。后到的。"
     assert Message.objects.get(role="user").status == "complete"
 
 

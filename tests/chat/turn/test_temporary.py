@@ -25,8 +25,7 @@ PROMISES = ("remember:", "I'll remember", "我记住了", "已经记下")
     ],
 )
 def test_the_offline_model_promises_nothing(alice: ApiClient, said: str, told: str):
-    session = alice.new_session(temporary=True)
-    turn = alice.say(session, said).json()
+    turn = alice.say(alice.new_session(temporary=True), said).json()
     reply = turn["assistant_message"]["content"]
     assert told in reply
     assert not any(promise in reply for promise in PROMISES)

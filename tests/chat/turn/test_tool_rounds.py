@@ -248,8 +248,7 @@ def test_a_tool_that_breaks_costs_its_result_only(
 
     monkeypatch.setattr("apps.chat.search_tools.find_memories", fail)
     model.script(call_tools(search()), answer("I cannot look that up."))
-    turn = say(alice)
-    assert [shown["outcome"] for shown in turn["tool_calls"]] == ["failed"]
+    assert [shown["outcome"] for shown in say(alice)["tool_calls"]] == ["failed"]
     assert "secret detail" not in str(model.chat_requests[-1].body)
 
 
@@ -285,8 +284,7 @@ def test_a_model_that_never_stops_calling_has_to_answer_without_tools(alice: Api
         return call_tools(search(f"allergy {asked}")) if request.tools else answer("To shrimp.")
 
     model.default = respond
-    turn = say(alice)
-    assert turn["assistant_message"]["content"] == "To shrimp."
+    assert say(alice)["assistant_message"]["content"] == "To shrimp."
     assert [offered for _form, offered in forms(model)] == [True] * MAX_ROUNDS + [False]
     last = model.chat_requests[-1]
     assert [line["role"] for line in last.messages] == ["system", "user"]
@@ -358,8 +356,7 @@ def test_a_server_that_does_not_take_results_gets_them_in_the_prompt(
 def test_a_model_that_fails_after_its_calls_fails_the_turn(alice: ApiClient, model: ScriptedModel):
     half = answer("你对虾过敏。")[:20]
     model.script(call_tools(search()), Reply((half,), finish_reason=None, cut="fin"))
-    response = alice.say(alice.new_session(), MESSAGE)
-    assert response.status_code == 503
+    assert alice.say(alice.new_session(), MESSAGE).status_code == 503
     assert Message.objects.get().status == "failed"
     assert LongTermMemory.objects.get().access_count == 0
 

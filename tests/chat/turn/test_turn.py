@@ -102,8 +102,7 @@ def test_what_was_told_is_stored_before_the_reply_is_done_and_recalled_in_a_new_
     told = alice.say(alice.new_session(), "我喜欢的颜色是蓝色").json()
     (update,) = told["memory_updates"]
     assert {**update, "id": None} == {"id": None, "action": "created", **BLUE}
-    asked = alice.say(alice.new_session(), "我喜欢的颜色是什么？").json()
-    (used,) = asked["memories_used"]
+    (used,) = alice.say(alice.new_session(), "我喜欢的颜色是什么？").json()["memories_used"]
     assert (used["id"], used["kind"], used["text"]) == (update["id"], "long_term", "喜欢的颜色: 蓝色")
     assert set(used) == {
         "id", "kind", "text", "score", "keyword_score", "semantic_score", "category_boost", "recency_score",
@@ -135,8 +134,7 @@ def test_what_the_budget_cut_is_not_counted_as_used(alice: ApiClient, model: Scr
 def test_a_strategy_without_memory_recalls_nothing(alice: ApiClient, model: ScriptedModel):
     Strategy.objects.filter(emotion="neutral").update(use_memory=False)
     LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
-    turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
-    assert turn["memories_used"] == []
+    assert alice.say(alice.new_session(), "我喜欢的颜色是什么").json()["memories_used"] == []
     assert "蓝色" not in model.chat_requests[0].blocks
     assert LongTermMemory.objects.get().access_count == 0
 

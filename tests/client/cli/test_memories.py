@@ -200,8 +200,7 @@ def test_an_export_can_be_imported(jiyi: Jiyi, remembered: dict[str, str], tmp_p
     assert jiyi("forget", "--yes", remembered["allergies"]).code == 0
     assert jiyi("import", "--long-term", str(file)).err == "Created 1, updated 0, unchanged 1.\n"
     assert LongTermMemory.objects.get(pk=remembered["allergies"]).value == ["peanuts", "shrimp"]
-    piped = jiyi("export", "--long-term").out
-    assert json.loads(piped) == json.loads(file.read_text())
+    assert json.loads(jiyi("export", "--long-term").out) == json.loads(file.read_text())
 
 
 def test_a_file_that_is_not_there(jiyi: Jiyi, tmp_path: Path):

@@ -214,8 +214,7 @@ def test_nobody_is_sent_to_an_address_that_was_not_registered(app: App, window: 
 
 
 def test_a_program_on_the_persons_machine_listens_on_any_port(app: App, window: httpx2.Client) -> None:
-    address = app.authorization(redirect_uri="http://localhost:50123/callback")
-    page = window.get(address)
+    page = window.get(app.authorization(redirect_uri="http://localhost:50123/callback"))
     assert page.status_code == 200
     assert "an application on this device (localhost:50123)" in page.text
 
@@ -321,8 +320,7 @@ def test_a_code_that_is_used_again_ends_what_was_issued_for_it(
     tokens = app.refresh(tokens["refresh_token"]).json()
     other = app.connect(window, resource=None)
     assert get_memories(http_server, tokens["access_token"]) == 200
-    again = app.redeem(code, code_verifier=verifier or app.verifier)
-    assert again.json()["error"] == "invalid_grant"
+    assert app.redeem(code, code_verifier=verifier or app.verifier).json()["error"] == "invalid_grant"
     assert get_memories(http_server, tokens["access_token"]) == 401
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert get_memories(http_server, other["access_token"]) == 200  # for another code

@@ -88,8 +88,7 @@ def test_a_completion_is_a_turn_with_memory(alice: ApiClient, client: openai.Ope
 @pytest.mark.spec("C6")
 def test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("你好，小明！Nice."))
-    stream = ask(client, user("我叫小明"), stream=True, stream_options={"include_usage": True})
-    *chunks, last = list(stream)
+    *chunks, last = list(ask(client, user("我叫小明"), stream=True, stream_options={"include_usage": True}))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "你好，小明！Nice."
     assert [chunk.choices[0].finish_reason for chunk in chunks][-2:] == [None, "stop"]
     assert (last.choices, {chunk.usage for chunk in chunks}) == ([], {None})
@@ -282,6 +281,5 @@ def test_an_echo_of_another_memory_is_for_the_prompt_alone(
     assert text in sent.messages[-1]["content"]
     assert stored() == [("user", text), ("assistant", "Nitrile ones.")]
     assert Session.objects.get().title == "Which gloves are good for gardening?"
-    told = response.model_extra["jiyi"]
-    assert told["memories_used"] == []
+    assert response.model_extra["jiyi"]["memories_used"] == []
     assert not LongTermMemory.objects.filter(key="home", status="active").exists()

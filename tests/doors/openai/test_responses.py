@@ -70,8 +70,7 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     reply = Message.objects.get(role="assistant")
     assert (response.id, message.id) == (f"resp_{reply.id.hex}", f"msg_{reply.id.hex}")
     assert raw.headers["X-Session-Id"] == str(Session.objects.get().id)
-    told = response.model_extra["jiyi"]
-    assert [item["text"] for item in told["memories_used"]] == ["home: York"]
+    assert [item["text"] for item in response.model_extra["jiyi"]["memories_used"]] == ["home: York"]
     assert texts() == ["Where is my home? I like tea.", "You live in York."]
     (asked,) = model.chat_requests
     assert "<application>\nBe brief.\n</application>" in asked.blocks

@@ -331,8 +331,7 @@ def test_the_branch_with_the_newest_message_is_the_conversation() -> None:
 
 @pytest.mark.parametrize("value", [None, 5, {}, {"conversation": {"title": "t"}, "responses": 5}])
 def test_what_is_no_conversation_of_grok_is_said_to_be_none(value: Any) -> None:
-    found = read_grok_conversation(value)
-    assert found.reason is LeftOut.MALFORMED
+    assert read_grok_conversation(value).reason is LeftOut.MALFORMED
 
 
 def test_a_temporary_chat_of_grok_is_for_reading_only() -> None:
