@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -13,7 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.chat.context.build import build_context, fit_window
-from apps.chat.context.types import LAYER_NAMES, CaseNotes, ContextInput, Form, Profile, RecalledMemory, SessionNote
+from apps.chat.context.types import (
+    LAYER_NAMES,
+    LONG_TERM,
+    MESSAGE,
+    CaseNotes,
+    ContextInput,
+    Form,
+    Profile,
+    RecalledMemory,
+    SessionNote,
+)
 from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.conversations.types import Line, Round, SentFile
 from apps.core.llm.types import PromptMessage, read_block, split_turn_block
@@ -274,3 +285,57 @@ def test_what_the_budget_cut_is_named_in_order_with_its_tokens():
     ]
     assert [cut.tokens for cut in context.cut[:1]] == [estimate_tokens("user: question 0\nassistant: answer 0")]
     assert context.given.variables == {}
+
+
+# Secrets: what is being answered goes out as it was said, what was said before does not (D4)
+
+SECRET = "hunter2"
+
+
+def build_with_secrets(*, masked: bool) -> str:
+    """The prompt of a turn in which everything but the message holds a secret, as one text."""
+    told = f"The password is {SECRET}."
+    entry = {"category": "fact", "key": "wifi password", "value": SECRET}
+    past = {"day": "2026-11-01", "user": f"密码是{SECRET}", "assistant": told}
+    given = replace(
+        GIVEN,
+        topic=told,
+        variables={"wifi password": SECRET},
+        forms=[Form("Login", {"password": SECRET})],
+        memories=[
+            RecalledMemory(str(uuid.uuid4()), kind, text="", line=line, score=1.0, components={})
+            for kind, line in ((LONG_TERM, entry), (MESSAGE, past))
+        ],
+        rounds=[
+            (Line(uuid.uuid4(), "user", told), Line(uuid.uuid4(), "assistant", f"Your password is {SECRET}, noted."))
+        ],
+        masked=masked,
+        **say(told),
+    )
+    context = build_context(given)
+    assert json.dumps([layer.content for layer in context.layers]).count(SECRET) == sum(
+        message.content.count(SECRET) for message in context.messages
+    )
+    return "\n".join(message.content for message in context.messages)
+
+
+@pytest.mark.spec("D4")
+def test_everything_from_before_is_masked() -> None:
+    prompt = build_with_secrets(masked=True)
+    assert SECRET not in prompt
+    assert prompt.count("[password]") == 14
+    assert prompt.count("[密码]") == 1
+
+
+@pytest.mark.spec("D4")
+def test_nothing_is_masked_where_its_owner_does_not_want_that() -> None:
+    assert build_with_secrets(masked=False).count(SECRET) == 15
+
+
+@pytest.mark.spec("D4")
+def test_the_message_that_is_answered_and_what_comes_with_it_is_sent_as_it_is() -> None:
+    message = f"My password is {SECRET}, is it a good one?"
+    submitted = Form("Login", {"password": SECRET})
+    context = build_context(replace(GIVEN, message=message, submitted=submitted, instructions=message, masked=True))
+    assert context.messages[-1].content.endswith(message)
+    assert sum(one.content.count(SECRET) for one in context.messages) == 3

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message
-from apps.memory.models import LongTermMemory, WorkingMemory
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, WorkingMemory
+from tests.chat.inspection.test_rebuild import rebuild
 from tests.support.answers import answer
 from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import ScriptedModel, reply_with
 
 NEUTRAL = {
     "emotion": "neutral", "tone": "professional", "max_length": 300, "use_memory": True, "proactive_question": False,
@@ -283,3 +285,56 @@ def test_an_unsure_emotion_is_returned_but_does_not_steer(alice: ApiClient, mode
     assert first["emotion"]["primary"] == "sad"
     assert first["working_memory"]["last_emotion"] == "neutral"
     assert alice.say(session, "嗯").json()["strategy"]["emotion"] == "neutral"
+
+
+PROMISES = ("remember:", "I'll remember", "我记住了", "已经记下")
+
+
+@pytest.mark.spec("C7", "L9")
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Remember that I am allergic to shrimp.", "This conversation is temporary"),
+        ("记住我对虾过敏。", "这是临时会话"),
+        ("Forget that I like tea.", "This conversation is temporary"),
+        ("Where is what I say stored, and can I change my memories?", "This conversation is temporary"),
+        ("我说的话会保存在哪里？", "这是临时会话"),
+    ],
+)
+def test_the_offline_model_promises_nothing_in_a_temporary_session(alice: ApiClient, said: str, told: str):
+    turn = alice.say(alice.new_session(temporary=True), said).json()
+    reply = turn["assistant_message"]["content"]
+    assert told in reply
+    assert not any(promise in reply for promise in PROMISES)
+    assert (turn["memory_updates"], turn["memories_used"]) == ([], [])
+    assert [model.objects.count() for model in (LongTermMemory, AtomicMemory, Change)] == [0, 0, 0]
+
+
+@pytest.mark.spec("C7", "M6")
+def test_the_inspector_shows_the_prompt_of_a_temporary_session(alice: ApiClient, model: ScriptedModel):
+    model.script(answer("I cannot keep that here."))
+    turn = alice.say(alice.new_session(temporary=True), "Remember that I like tea.").json()
+    rebuilt = rebuild(alice, turn["assistant_message"]["id"])
+    assert "This conversation is temporary" in rebuilt.layers[0].content
+    assert rebuilt.exact is True
+
+
+@pytest.mark.long
+@pytest.mark.spec("W3", "C1")
+@pytest.mark.parametrize("count", [10, 200])
+def test_concurrent_messages_are_all_counted_and_answered(alice: ApiClient, model: ScriptedModel, count: int):
+    memory = LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
+    model.default = lambda request: reply_with(answer(f"答{request.said[-1]}", variables={request.said[-1][-4:]: 1}))
+    session = alice.new_session()
+    with ThreadPoolExecutor(count) as pool:
+        turns = list(pool.map(lambda number: alice.say(session, f"我喜欢的颜色 {number:04}"), range(count)))
+    assert [turn.status_code for turn in turns] == [201] * count
+    working = WorkingMemory.objects.get()
+    assert working.turn_count == count
+    assert sorted(turn.json()["working_memory"]["turn_count"] for turn in turns)[-1] == count
+    assert set(working.context_variables) == {f"{number:04}" for number in range(count)}
+    messages = list(Message.objects.order_by("position").values_list("role", "content"))
+    assert len(messages) == 2 * count
+    for (asked, question), (replied, reply) in zip(messages[::2], messages[1::2], strict=True):
+        assert (asked, replied, reply) == ("user", "assistant", f"答{question}")
+    assert LongTermMemory.objects.get(id=memory.id).access_count == count

@@ -6,9 +6,11 @@ from typing import Any
 
 import openai
 import pytest
+from django.apps import apps
 
 from apps.chat.models import Turn
 from apps.conversations.models import Message, MessageStatus, Session, Work
+from apps.costs.models import ModelCall
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.support.answers import answer
@@ -43,6 +45,12 @@ def stored(session: Session | None = None) -> list[tuple[str, str]]:
 
 def texts(session: Session | None = None) -> list[str]:
     return [text for _role, text in stored(session)]
+
+
+def count_rows() -> dict[str, int]:
+    """The number of rows of every table but the ledger's, which has figures of every call (Q1)."""
+    models = [model for model in apps.get_models() if model is not ModelCall]
+    return {model._meta.label: model._default_manager.count() for model in models}
 
 
 def ask(client: openai.OpenAI, *messages: Any, **options: Any) -> Any:

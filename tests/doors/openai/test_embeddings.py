@@ -11,7 +11,7 @@ import pytest
 from apps.core.llm.client import get_embedder
 from apps.core.llm.embedding import fit
 from apps.core.llm.embedding_local import LOCAL_NAME
-from tests.doors.openai.tables import count_rows
+from tests.doors.openai.test_chat_completions import count_rows
 from tests.support.scripted_model import ScriptedModel, make_vector, refuse_with
 
 pytestmark = pytest.mark.long_except("test_texts_get_the_vectors_of_the_local_model")

@@ -13,8 +13,7 @@ from apps.conversations.models import Message, Session
 from apps.doors.models import StoredResponse
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
-from tests.doors.openai.tables import count_rows
-from tests.doors.openai.test_chat_completions import texts
+from tests.doors.openai.test_chat_completions import count_rows, texts
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Reply, ScriptedModel, call, call_tools, refuse_with
