@@ -201,6 +201,15 @@ def test_a_follow_up_recalls_what_the_turn_before_was_about(alice: ApiClient, mo
     assert alice.say(session, "再找找其他的").json()["memories_used"][0]["text"] == contents[0]
 
 
+@pytest.mark.spec("A4")
+def test_the_setting_says_how_many_atomic_memories_there_are(alice: ApiClient, model: ScriptedModel):
+    for number in range(4):
+        create_atomic_memory(user=alice.user, content=f"The user adopted cat number {number}.", now=timezone.now())
+    alice.patch("/memory/settings", json={"memory.rag_top_n": 2}).raise_for_status()
+    turn = alice.say(alice.new_session(), "How are my cats?").json()
+    assert [item["kind"] for item in turn["memories_used"]] == ["atomic", "atomic"]
+
+
 # What was corrected or muted is in no later prompt, in whatever session (L3, L10)
 
 
