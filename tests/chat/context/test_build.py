@@ -287,6 +287,18 @@ def test_what_the_budget_cut_is_named_in_order_with_its_tokens():
     assert context.given.variables == {}
 
 
+@pytest.mark.spec("C4")
+def test_the_budget_takes_no_more_than_it_has_to():
+    memories = [make_memory("m" * 200, key=f"memory {number}") for number in range(5)]
+    rounds = [make_round(number, text="r" * 200) for number in range(5)]
+    full = replace(GIVEN, memories=memories, rounds=rounds, budget=100_000)
+    whole = build_context(full).total_tokens
+    tighter, tight = (build_context(replace(full, budget=whole - less)) for less in (150, 550))
+    assert (tighter.memories, tighter.rounds) == (tuple(memories), tuple(rounds[2:]))
+    assert (tight.memories, tight.rounds) == (tuple(memories[: len(tight.memories)]), (rounds[-1],))
+    assert 0 < len(tight.memories) < 5
+
+
 # Secrets: what is being answered goes out as it was said, what was said before does not (D4)
 
 SECRET = "hunter2"
