@@ -15,15 +15,10 @@ from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.search import find_messages
 from apps.core.text.search import parse_search
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from tests.support.factories import SessionFactory, UserFactory
+from tests.support.factories import SessionFactory
 from tests.support.http_server import ApiClient
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def mei() -> User:
-    return UserFactory()
 
 
 def say(session: Session, *texts: str, role: str = Role.USER, **values: Any) -> list[Message]:
@@ -166,17 +161,12 @@ def test_of_a_conversation_the_three_best_are_shown(mei: User) -> None:
 
 def test_what_means_the_same_is_found_after_what_says_it(mei: User) -> None:
     said, near = SessionFactory(user=mei), SessionFactory(user=mei)
-    messages = [
-        *say(said, "My puppy barks."),
-        *say(near, "We adopted a young dog."),
-        *say(near, "我住在上海。"),
-    ]
+    messages = [*say(said, "My puppy barks."), *say(near, "We adopted a young dog."), *say(near, "我住在上海。")]
     store_embeddings(prepare_embeddings(messages))
     found = find(mei, "puppy", mode="all")
     assert [conversation.session.id for conversation in found][:2] == [said.id, near.id]
     assert [hit.found_by for conversation in found[:2] for hit in conversation.messages] == ["words", "meaning"]
     (hit,) = found[1].messages
-    assert hit.similarity is not None
     assert hit.similarity > 0.4
     assert find(mei, "puppy") == found[:1]
     by_meaning = find(mei, "puppy", mode="meaning")

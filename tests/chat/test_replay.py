@@ -27,10 +27,7 @@ from tests.support.scripted_model import RecordedRequest, ScriptedModel, refuse_
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.long_except(
-        "test_everybody_becomes_an_account_with_sessions_in_order_of_time",
-        "test_a_folder_that_cannot_be_used_changes_nothing",
-    ),
+    pytest.mark.long_except("test_a_folder_that_cannot_be_used_changes_nothing"),
 ]
 
 # ID, user, session, role and text of a row.
@@ -82,7 +79,6 @@ def diary(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "diary")
 
 
-@pytest.mark.long
 def test_everybody_becomes_an_account_with_sessions_in_order_of_time(diary: Path) -> None:
     output = replay(diary)
     assert list_sent("diary-lin") == [
@@ -182,11 +178,7 @@ def test_everybody_can_go_into_one_account_and_no_other_gets_anything(diary: Pat
     [
         ("diary", [*DIARY, ("x", "lin", "2024-03-03", "user", "长" * 32_001)], r"corpus\.jsonl:6: text has 32001 char"),
         ("diary", [*DIARY, ("x" * 250, "lin", "2024-03-03", "user", "hi")], r"corpus\.jsonl:6: _id and the folder"),
-        (
-            "diary",
-            [*DIARY, ("x", "no name", "2024-03-03", "user", "hi")],
-            "'diary-no name' is not a valid username",
-        ),
+        ("diary", [*DIARY, ("x", "no name", "2024-03-03", "user", "hi")], "'diary-no name' is not a valid username"),
         ("facts", [("x", "lin", "2024-03-03", "memory", "Lin likes tea")], "facts: holds no messages of role user"),
     ],
 )

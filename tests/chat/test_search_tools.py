@@ -31,11 +31,6 @@ pytestmark = [pytest.mark.spec("T5"), pytest.mark.django_db]
 START = timezone.now().replace(year=2026, month=3, day=1)
 
 
-@pytest.fixture
-def mei() -> User:
-    return UserFactory()
-
-
 def talk(user: User, *rounds: tuple[str, str], title: str = "", temporary: bool = False) -> list[Message]:
     """Store rounds of a new session, an hour apart; returns their messages."""
     session = create_session(user=user, title=title, temporary=temporary)
@@ -173,7 +168,6 @@ def test_rest_searches_within_a_time_and_lists_around_a_message(alice: ApiClient
     assert [message["id"] for message in page["results"]] == [str(message.id) for message in said[4:7]]
     earlier = alice.get(page["previous"]).json()
     assert [message["id"] for message in earlier["results"]] == [str(message.id) for message in said[1:4]]
-    first = alice.get(earlier["previous"]).json()
-    assert first["results"][0]["id"] == str(said[0].id)
+    assert alice.get(earlier["previous"]).json()["results"][0]["id"] == str(said[0].id)
     assert alice.get(path, params={"around": str(uuid.uuid4())}).status_code == 404
     assert alice.get(path, params={"around": "x"}).status_code == 404

@@ -1,4 +1,4 @@
-"""Every example of docs/python.md and docs/cli.md runs as it is, and prints what the guide says.
+"""Every example of docs/python.md, cli.md, api.md and services.md runs as it is, and prints what the guide says.
 
 Those for other libraries run in their environments: `tests/clients/test_integrations.py`.
 """
@@ -6,12 +6,14 @@ Those for other libraries run in their environments: `tests/clients/test_integra
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from apps.accounts.services.people import create_token
 from tests.client.conftest import get_token
 from tests.client.guides import Example, read_examples
 from tests.support.http_server import ApiClient
@@ -67,3 +69,23 @@ def test_what_is_not_run_has_a_reason():
     left_out = [example for example in every if not is_run(example) and not example.needs]
     assert len(left_out) == 3
     assert {example.needs for example in every} == {"", "langchain", "llama-index"}
+
+
+@pytest.mark.spec("T4")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("page", ["api.md", "services.md"])
+def test_the_api_from_top_to_bottom(alice: ApiClient, tmp_path: Path, page: str) -> None:
+    """In one shell; the first block makes a token in the installation of whoever reads it."""
+    examples = [example for example in read_examples(ROOT / "docs" / page) if example.language == "bash"]
+    assert [example.code.startswith("export JIYI=") for example in examples] == [True] + [False] * (len(examples) - 1)
+    end = "--- end of example ---"
+    script = "".join(f"{example.code}\necho '{end}'\n" for example in examples[1:])
+    token = create_token(user=alice.user, is_service=page == "services.md")
+    environment = {"PATH": os.environ["PATH"], "JIYI": str(alice.base_url), "JIYI_TOKEN": token}
+    shell = ["bash", "-e", "-u", "-o", "pipefail"]
+    done = subprocess.run(
+        shell, input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    for example, text in zip(examples[1:], done.stdout.split(end)[:-1], strict=True):
+        example.check(text)

@@ -93,7 +93,6 @@ def test_a_model_that_fails_is_an_error_with_the_message_to_retry(client: Jiyi, 
     assert (caught.value.status, message.status) == (503, "failed")
 
     model.script(answer("Here I am."))
-    events = list(client.messages.stream_retry(message.id))
-    assert events[-1].turn.assistant_message.content == "Here I am."
+    assert list(client.messages.stream_retry(message.id))[-1].turn.assistant_message.content == "Here I am."
     with pytest.raises(Conflict):
         client.messages.retry(message.id)

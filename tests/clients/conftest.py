@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from tests.clients.environments import Environment, install_node, install_python
 from tests.clients.stack import Account, Stack, run_stack
 from tests.support.answers import answer
 from tests.support.llama import run_llama
-from tests.support.scripted_model import MODEL, Behaviour, Json, RecordedRequest, Reply, ScriptedModel
+from tests.support.scripted_model import Behaviour, RecordedRequest, Reply, ScriptedModel, call
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
@@ -122,15 +121,6 @@ def respond(request: RecordedRequest) -> str | Behaviour:
 
 def _call_tool(body: dict[str, Any]) -> Behaviour:
     """Call the first of the offered tools."""
-    function = {"name": body["tools"][0]["function"]["name"], "arguments": WEATHER}
-    call = {"id": "call_1", "type": "function", "function": function}
-    head = {"id": "c", "created": 0, "model": MODEL}
+    made = call(body["tools"][0]["function"]["name"], WEATHER, id="call_1")
     usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
-    if not body.get("stream"):
-        message = {"role": "assistant", "content": None, "tool_calls": [call]}
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-        return Json({**head, "object": "chat.completion", "choices": [choice], "usage": usage})
-    choice = {"index": 0, "delta": {"tool_calls": [{"index": 0, **call}]}, "finish_reason": None}
-    chunks = [{"choices": [choice]}, {"choices": [], "usage": usage}]
-    events = (json.dumps({**head, "object": "chat.completion.chunk", **chunk}) for chunk in chunks)
-    return Reply(tuple(f"data: {event}\n\n".encode() for event in events), finish_reason="tool_calls")
+    return Reply((), finish_reason="tool_calls", calls=(made,), usage=usage)

@@ -112,8 +112,7 @@ def test_the_example_of_its_readme(alice: ApiClient, typescript: Environment):
     (example,) = re.findall(r"```ts\n(.*?)```", (TYPESCRIPT / "README.md").read_text(), re.DOTALL)
     given = connect(alice)
     example = example.replace("http://127.0.0.1:8000", given["url"])
-    printed = run_typescript(typescript, example, {}, JIYI_TOKEN=given["token"])
-    assert "I moved to York" in printed
+    assert "I moved to York" in run_typescript(typescript, example, {}, JIYI_TOKEN=given["token"])
 
 
 def test_python(alice: ApiClient, document: Path, python_environment: Callable[[str], Environment], tmp_path: Path):

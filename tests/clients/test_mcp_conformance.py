@@ -136,7 +136,6 @@ def test_the_suite_gets_a_token_as_a_client_does(suite: Environment, http_server
         asked = ["--url", http_server.url, "--client-id", app.client_id, "--resource", f"{http_server.url}/mcp"]
         command = list_arguments(suite, "authorization", *asked, "-p", str(port), "-o", str(tmp_path))
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
-            assert running.stdout is not None
             page = next(
                 line.strip() for line in running.stdout if line.startswith(f"{http_server.url}/oauth/authorize")
             )

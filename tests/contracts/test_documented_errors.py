@@ -9,13 +9,11 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import OperationalError
 from django.test import Client, override_settings
-from django.utils import timezone
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts import spaces
@@ -23,13 +21,14 @@ from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from apps.chat.api import MODEL_UNAVAILABLE
 from apps.conversations import serializers as conversations
-from apps.conversations.rounds import open_round
+from apps.conversations.models import Session
 from apps.core.openapi import SHARED
 from apps.doors.openai import schemas as openai
 from apps.memory.models import EmbeddingModel
 from tests.contracts.document import Described, list_described, resolve
 from tests.contracts.routes import list_routes
 from tests.contracts.world import SECRET, World, build_world
+from tests.support.factories import open_message
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import MODEL, ScriptedModel, refuse_with
 
@@ -166,11 +165,8 @@ def _recorded(alice: ApiClient) -> str:
 
 def _undo_edit_too_early(alice: ApiClient, _world: World) -> Answer:
     edited = alice.post(f"/chat/messages/{_recorded(alice)}/edit", json={"content": "changed"})
-    said, now = edited.raise_for_status().json()["user_message"], timezone.now()
-    open_round(
-        user=alice.user, session_id=uuid.UUID(said["session_id"]), content="wait", idempotency_key=None, window_limit=2,
-        said_at=now, now=now, lease=timedelta(minutes=1),
-    )  # fmt: skip
+    said = edited.raise_for_status().json()["user_message"]
+    open_message(Session.objects.get(id=said["session_id"]), "wait")
     return alice.post(f"/chat/messages/{said['id']}/edit/undo")
 
 

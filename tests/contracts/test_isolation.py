@@ -17,6 +17,7 @@ from django.db.models import Model
 from apps.accounts.models import Space, User
 from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.conversations.models import Message, Session
+from apps.doors.mcp.server import TOOLS
 from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.summaries.models import SessionSummary
@@ -26,6 +27,7 @@ from tests.contracts.document import list_described, list_examples
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.world import SECRET, World, build_world, dump
 from tests.support.http_server import ApiClient, HttpServer
+from tests.support.mcp import McpCaller
 
 pytestmark = pytest.mark.spec("T4")
 
@@ -104,6 +106,12 @@ def people(http_server: HttpServer) -> Iterator[People]:
         client.close()
 
 
+def connect(client: ApiClient) -> McpCaller:
+    """A client of MCP for whom this one speaks for."""
+    named = {"X-End-User": client.user.external_id} if client.user.external_id else {}
+    return McpCaller(client.headers["Authorization"].removeprefix("Bearer "), headers=named)
+
+
 def send(client: ApiClient, route: Route, method: str, world: World) -> Any:
     """Call the route for an object of this world."""
     body, files = BODIES.get((route.template, method)), FILES.get(route.template)
@@ -141,6 +149,48 @@ def test_an_object_is_not_there_for_anybody_else(subtests: pytest.Subtests, peop
         moved = other.post("/memory/move", json={"ids": [world.pending], "space": None})
         assert moved.json() == {"moved": 0, "taken": [], "operation": None}
     assert dump(people.owner.user) == before
+
+
+@pytest.mark.spec("T2")
+def test_no_tool_or_resource_of_mcp_has_anything_of_somebody_else(people: People) -> None:
+    world, before = people.world, dump(people.owner.user)
+    reads: dict[str, dict[str, Any]] = {
+        "search_memories": {"keyword": SECRET}, "search_conversations": {"query": SECRET}, "list_spaces": {},
+        "get_profile": {}, "list_session_summaries": {},
+    }  # fmt: skip
+    resources = ("jiyi://profile", "jiyi://memories/recent")
+    # Those that take an ID, each with what it calls what is not there.
+    refused: dict[str, tuple[str, dict[str, Any]]] = {
+        "update_memory": ("memory", {"id": world.atomic, "content": "taken over"}),
+        "delete_memory": ("memory", {"id": world.atomic, "copies": True}),
+        "mute_memory": ("memory", {"id": world.pending}),
+        "read_conversation": ("session", {"session_id": world.session}),
+        "fetchContext": ("context", {"id": world.context}),
+        "updateContext": ("context", {"id": world.context, "text": "taken over"}),
+    }
+    writes: dict[str, dict[str, Any]] = {
+        "add_memory": {"content": SECRET, "key": f"key {SECRET}"},
+        "createContext": {"title": SECRET, "content": SECRET},
+        "move_memories": {"ids": [world.atomic]},
+    }
+    assert {*reads, *refused, *writes} == set(TOOLS)
+    for other in map(connect, people.others):
+        told = str([*(other.call(name, **asked) for name, asked in reads.items()), *map(other.read, resources)])
+        assert [sign for sign in people.signs if sign in told] == []
+        for name, (what, asked) in refused.items():
+            assert other.fail(name, **asked) == f"This {what} does not exist."
+        for memory in (world.pending, world.atomic, world.pending_atomic):
+            error = other.send("resources/read", {"uri": f"jiyi://memories/{memory}"}).json()["error"]
+            assert error["message"] == "This memory does not exist."
+        for name, asked in writes.items():
+            other.call(name, **asked)
+    assert dump(people.owner.user) == before
+    owner = connect(people.owner)
+    mine = {str(people.owner.user.long_term_memories.get(status="active").id), world.atomic}
+    assert {found["id"] for found in owner.call("search_memories", keyword=SECRET)["results"]} == mine
+    assert {found["id"] for found in owner.read("jiyi://memories/recent")["results"]} == mine
+    assert owner.call("get_profile")["background"] == SECRET
+    assert [found["id"] for found in owner.call("list_session_summaries")["results"]] == [world.summary]
 
 
 def test_lists_and_searches_hold_exactly_what_is_ones_own(subtests: pytest.Subtests, people: People) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import resolve
 
 from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from apps.conversations.models import Session
-from tests.contracts.routes import list_api_calls
 from tests.contracts.test_access import assert_error
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,36 +88,3 @@ def test_nothing_at_a_path_of_openais_api_has_its_shape(headers: dict[str, str])
     )  # fmt: skip
     refused = Client().get("/v1/models", headers={**headers, "Host": "evil.example"})
     assert (refused.status_code, set(refused.json()["error"])) == (400, {"message", "type", "param", "code"})
-
-
-NOBODYS = str(uuid.UUID(int=0))
-LONG = "长" * 32_001
-ASKED = {"messages": [{"role": "user", "content": "hello"}]}
-CONTINUED = {"input": "hello", "previous_response_id": "resp_1"}
-# Of each operation of OpenAI's API one refusal at least: what is sent, and the status, the parameter and the code.
-REFUSED_BY_V1: list[tuple[str, str, Any, int, str | None, str | None]] = [
-    ("get", "/v1/models", None, 401, None, "invalid_api_key"),
-    ("get", "/v1/models/x", None, 404, "model", "model_not_found"),
-    ("post", "/v1/embeddings", {"input": "x", "model": "ada"}, 404, "model", "model_not_found"),
-    ("post", "/v1/chat/completions", ASKED, 404, None, "not_found"),
-    ("post", "/v1/chat/completions", {"messages": [{"role": "user", "content": LONG}]}, 413, None, "too_large"),
-    ("post", "/v1/responses", CONTINUED, 404, "previous_response_id", "previous_response_not_found"),
-    ("post", "/v1/responses", {"input": LONG}, 413, None, "too_large"),
-    ("get", "/v1/responses/resp_1", None, 404, None, "not_found"),
-]
-
-
-@pytest.mark.spec("T3")
-def test_every_operation_of_openais_api_refuses_in_its_shape(
-    subtests: pytest.Subtests, headers: dict[str, str]
-) -> None:
-    operations = {(route.name, method) for route, method in list_api_calls() if route.template.startswith("/v1/")}
-    assert {(resolve(path).url_name, method) for method, path, *_rest in REFUSED_BY_V1} == operations
-    for method, path, body, status, param, code in REFUSED_BY_V1:
-        with subtests.test(f"{method} {path}", status=status):
-            sent = {} if status == 401 else headers | ({"X-Session-Id": NOBODYS} if body is ASKED else {})
-            content = b"" if body is None else json.dumps(body).encode()
-            answer = Client().generic(method.upper(), path, content, "application/json", headers=sent)
-            error = answer.json()["error"]
-            assert set(error) == {"message", "type", "param", "code"}
-            assert (answer.status_code, error["param"], error["code"]) == (status, param, code)

@@ -100,11 +100,7 @@ def places(http_server: HttpServer) -> Iterator[Places]:
 
     owner = ApiClient(http_server, mei, token=create_token(user=shop, is_service=True))
     yield Places(
-        owner,
-        make(mei, EVERYWHERE, None),
-        make(mei, NOVEL, NOVEL),
-        make(mei, GARDEN, GARDEN),
-        make(lin, OTHERS, NOVEL),
+        owner, make(mei, EVERYWHERE, None), make(mei, NOVEL, NOVEL), make(mei, GARDEN, GARDEN), make(lin, OTHERS, NOVEL)
     )
     for client in (owner, *clients):
         client.close()

@@ -19,7 +19,7 @@ from apps.chat.models import Turn
 from apps.chat.turn.commands import record_commands
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.recordings import record_turns
-from apps.conversations.rounds import fail_round, open_round
+from apps.conversations.rounds import fail_round
 from apps.conversations.sessions import create_session
 from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch
@@ -32,8 +32,7 @@ from apps.extraction import tasks
 from apps.memory.commands import CommandResult, Outcome
 from apps.memory.contexts import append_entry, create_context
 from apps.memory.deletion import delete_memories
-from apps.memory.entries import create_memory, record_entries
-from apps.memory.keyed import ProposedEntry
+from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memories, create_atomic_memory
 from apps.memory.models import Change
@@ -50,6 +49,8 @@ from apps.tidying.models import Tidying
 from apps.webhooks.models import Delivery, Event, Webhook
 from apps.webhooks.services import save_webhook
 from tests.contracts.routes import Route
+from tests.support.entries import entry, record
+from tests.support.factories import open_message
 from tests.support.http_server import ApiClient
 
 # Occurs in every text of the person and nowhere else.
@@ -121,39 +122,21 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     user, now = client.user, timezone.now()
     session = create_session(user=user, title=secret, temporary=False)
     reply = client.say(str(session.id), secret).raise_for_status().json()["assistant_message"]["id"]
-    opened, _window = open_round(
-        user=user,
-        session_id=session.id,
-        content=secret,
-        idempotency_key=None,
-        window_limit=20,
-        said_at=now,
-        now=now,
-        lease=timedelta(minutes=1),
-    )
+    opened = open_message(session, secret)
     fail_round(opened=opened)
     record_form(user=user, session_id=session.id, title="偏好设置", fields={"colour": secret}, now=now)
     create_memory(user=user, category="fact", key=f"key {secret}", value=secret, session_id=session.id, now=now)
     gone, _action = create_memory(user=user, category="fact", key="gone", value="gone", now=now)
     delete_memories(LONG_TERM, user=user, ids=[gone.id], now=now)
-    entry = ProposedEntry(category="fact", key="guess", value=secret, source="inferred", confidence=0.5)
-    (update,) = record_entries(
-        user=user,
-        entries=[entry],
-        session_id=session.id,
-        message_id=opened.message_id,
-        said_at=now,
-        message_text=secret,
-        auto_accept_confidence=0.7,
-        now=now,
-    )
+    guess = entry("guess", secret, source="inferred", confidence=0.5)
+    (update,) = record(user, guess, message=Message.objects.get(id=opened.message_id), now=now)
     atomic, _created = create_atomic_memory(
         user=user, content=secret, tags=[secret[:50]], session_id=session.id, now=now
     )
     unclear = CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=(atomic.id,), said=secret)
     Turn.objects.filter(pk=reply).update(commands=record_commands([unclear], prompted=[unclear]))
-    guess = AtomicDraft(content=f"{secret} guess", session_id=session.id, status="pending")
-    (pending_atomic,) = create_atomic_memories(user=user, drafts=[guess], now=now)
+    draft = AtomicDraft(content=f"{secret} guess", session_id=session.id, status="pending")
+    (pending_atomic,) = create_atomic_memories(user=user, drafts=[draft], now=now)
     context = create_context(user=user, title=secret, content=secret, session_id=session.id, now=now)
     append_entry(user=user, context_id=context.id, text=secret, now=now)
     if user.sight.space is None:

@@ -21,10 +21,7 @@ from tests.support.factories import UserFactory
 
 pytestmark = [
     pytest.mark.spec("R2"),
-    pytest.mark.long_except(
-        "test_markdown_is_what_was_said",
-        "test_json_is_everything_there_is",
-    ),
+    pytest.mark.long_except("test_markdown_is_what_was_said", "test_json_is_everything_there_is"),
 ]
 
 SAID_AT = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)

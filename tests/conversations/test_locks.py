@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from apps.chat.tasks import delete_idle_temporary_sessions
 from apps.conversations.models import Message, Session
 from apps.conversations.rounds import close_round, reopen_round
 from apps.conversations.sessions import delete_session
-from apps.core.db import release_connections
 from apps.memory.models import WorkingMemory
 from apps.memory.working import count_turn, record_analysis, record_form
+from tests.conversations.conftest import Run
 from tests.support.factories import open_message
 
-BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 pytestmark = pytest.mark.django_db(transaction=True)
-Run = Callable[..., "Future[Any]"]
-
-
-@pytest.fixture
-def run_until_blocked() -> Iterator[Run]:
-    """Start a function in a connection of its own; returns once it waits for a lock."""
-    with ThreadPoolExecutor(1) as pool:
-
-        def run(function: Callable[..., Any], **arguments: Any) -> Future[Any]:
-            def work() -> Any:
-                try:
-                    return function(**arguments)
-                finally:
-                    release_connections()
-
-            future = pool.submit(work)
-            with connection.cursor() as cursor:
-                while not future.done():
-                    cursor.execute(BLOCKED)
-                    if cursor.fetchone() != (0,):
-                        return future
-            pytest.fail(f"It did not have to wait: {future.exception() or future.result()}")
-
-        yield run
 
 
 def count(session: Session) -> Any:

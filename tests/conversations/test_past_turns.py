@@ -16,6 +16,7 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = [
+    pytest.mark.spec("C9"),
     pytest.mark.usefixtures("sent"),
     pytest.mark.long_except(
         "test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked",
@@ -43,7 +44,7 @@ def work_on(*messages: Message) -> set[tuple[str, bool]]:
     return set(Work.objects.filter(message__in=messages).values_list("kind", "recorded"))
 
 
-@pytest.mark.spec("C9", "C1")
+@pytest.mark.spec("C1")
 def test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked(
     alice: ApiClient, scripted_model: ScriptedModel, sent: list[str]
 ):
@@ -63,7 +64,6 @@ def test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked(
     assert scripted_model.requests == []
 
 
-@pytest.mark.spec("C9")
 def test_a_user_message_and_the_reply_right_after_it_are_a_round(alice: ApiClient):
     session = alice.new_session()
     record(alice, session, CHAT)
@@ -76,7 +76,6 @@ def test_a_user_message_and_the_reply_right_after_it_are_a_round(alice: ApiClien
     assert (reply.reply_to_id, more.reply_to_id) == (question.id, None)
 
 
-@pytest.mark.spec("C9")
 def test_times_are_kept_and_the_session_becomes_active_now(alice: ApiClient):
     session = alice.new_session()
     Session.objects.update(last_active_at=datetime(2020, 1, 1, tzinfo=UTC))
@@ -90,7 +89,6 @@ def test_times_are_kept_and_the_session_becomes_active_now(alice: ApiClient):
     assert Session.objects.get().last_active_at == now
 
 
-@pytest.mark.spec("C9")
 def test_the_same_key_again_answers_the_same_and_stores_nothing_twice(alice: ApiClient, bob: ApiClient):
     session = alice.new_session()
     first, again = (record(alice, session, CHAT, **KEY) for _ in range(2))
@@ -105,7 +103,6 @@ def test_the_same_key_again_answers_the_same_and_stores_nothing_twice(alice: Api
     assert Message.objects.count() == 18
 
 
-@pytest.mark.spec("C9")
 @pytest.mark.parametrize(
     "messages",
     [
@@ -124,10 +121,9 @@ def test_the_same_key_for_other_messages_is_a_conflict(alice: ApiClient, message
     assert Recording.objects.count() == 1
 
 
-@pytest.mark.spec("C9", "C7")
+@pytest.mark.spec("C7")
 def test_a_temporary_session_stores_and_leaves_no_work(alice: ApiClient, sent: list[str]):
-    session = alice.new_session(temporary=True)
-    assert record(alice, session, CHAT).json() == {"stored": 6, "paused_by": None}
+    assert record(alice, alice.new_session(temporary=True), CHAT).json() == {"stored": 6, "paused_by": None}
     assert not Work.objects.exists()
     assert sent == []
 
@@ -144,7 +140,6 @@ def session_before(alice: ApiClient) -> Iterator[str]:
     assert not Recording.objects.exists()
 
 
-@pytest.mark.spec("C9")
 @pytest.mark.parametrize(
     ("message", "field"),
     [
@@ -164,7 +159,6 @@ def test_one_bad_message_refuses_all(alice: ApiClient, session_before: str, mess
     assert field in (reasons["1"] if isinstance(reasons, dict) else reasons[1])
 
 
-@pytest.mark.spec("C9")
 def test_a_time_to_come_is_refused_but_for_a_clock_that_goes_a_little_fast(alice: ApiClient):
     session = alice.new_session()
     soon, later = ((timezone.now() + timedelta(minutes=minutes)).isoformat() for minutes in (4, 6))

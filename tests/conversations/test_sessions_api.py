@@ -16,19 +16,17 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = pytest.mark.long_except(
-    "test_each_session_has_its_own_id_and_starts_empty",
-    "test_a_key_finds_the_session_that_was_started_with_it",
-    "test_sessions_are_listed_by_last_activity_and_paged",
-    "test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered",
-    "test_a_temporary_session_is_deleted_after_idling",
-    "test_working_memory_comes_with_the_first_message_and_goes_after_30_idle_minutes",
-)
-
-
-@pytest.fixture(autouse=True)
-def _model(scripted_model: ScriptedModel, settings):
-    settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, "scripted"
+pytestmark = [
+    pytest.mark.usefixtures("model"),
+    pytest.mark.long_except(
+        "test_each_session_has_its_own_id_and_starts_empty",
+        "test_a_key_finds_the_session_that_was_started_with_it",
+        "test_sessions_are_listed_by_last_activity_and_paged",
+        "test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered",
+        "test_a_temporary_session_is_deleted_after_idling",
+        "test_working_memory_comes_with_the_first_message_and_goes_after_30_idle_minutes",
+    ),
+]
 
 
 @pytest.mark.spec("C2")
@@ -74,8 +72,7 @@ def test_an_untitled_session_takes_its_title_from_the_first_message(alice: ApiCl
     alice.say(session, "  我想去\n北京旅行  ")
     alice.say(session, "再说一句")
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "我想去 北京旅行"
-    renamed = alice.patch(f"/chat/sessions/{session}", json={"title": "旅行"})
-    assert renamed.json()["title"] == "旅行"
+    assert alice.patch(f"/chat/sessions/{session}", json={"title": "旅行"}).json()["title"] == "旅行"
     alice.say(session, "还有")
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "旅行"
 
@@ -130,11 +127,9 @@ def test_the_list_has_all_sessions_unless_it_is_narrowed(alice: ApiClient, query
 
 
 @pytest.mark.spec("W4")
-def test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered(
-    alice: ApiClient, scripted_model: ScriptedModel
-):
+def test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered(alice: ApiClient, model: ScriptedModel):
     entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
-    scripted_model.script(answer(entries=[entry]))
+    model.script(answer(entries=[entry]))
     session, other = alice.new_session(), alice.new_session()
     alice.say(session, "我喜欢蓝色")
     alice.say(other, "你好")
@@ -149,8 +144,7 @@ def test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered(
 @pytest.mark.spec("C1")
 def test_a_favourite_is_kept(alice: ApiClient):
     session = alice.new_session()
-    turn = alice.say(session, "你好").json()
-    message = turn["assistant_message"]["id"]
+    message = alice.say(session, "你好").json()["assistant_message"]["id"]
     changed = alice.patch(f"/chat/messages/{message}", json={"is_collected": True})
     assert (changed.status_code, changed.json()["is_collected"]) == (200, True)
     stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
@@ -196,10 +190,10 @@ def test_working_memory_comes_with_the_first_message_and_goes_after_30_idle_minu
 
 @pytest.mark.spec("W4", "E3")
 @pytest.mark.parametrize("swept", [False, True])
-def test_the_next_message_after_expiry_starts_anew(alice: ApiClient, scripted_model: ScriptedModel, swept: bool):
+def test_the_next_message_after_expiry_starts_anew(alice: ApiClient, model: ScriptedModel, swept: bool):
     session = alice.new_session()
     sad = {"primary": "sad", "confidence": 0.9, "indicators": []}
-    scripted_model.script(answer(emotion=sad, topic="旧", variables={"a": 1}), answer())
+    model.script(answer(emotion=sad, topic="旧", variables={"a": 1}), answer())
     alice.say(session, "难过")
     WorkingMemory.objects.update(updated_at=timezone.now() - timedelta(minutes=31))
     if swept:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from apps.accounts.models import User
 from apps.accounts.services.people import create_token
 from tests.support.http_server import ApiClient, HttpServer
 
@@ -16,8 +15,3 @@ def client(http_server: HttpServer, alice: ApiClient) -> Iterator[openai.OpenAI]
     token = create_token(user=alice.user)
     with openai.OpenAI(base_url=f"{http_server.url}/v1", api_key=token, max_retries=0) as client:
         yield client
-
-
-@pytest.fixture
-def mei(db: None) -> User:
-    return User.objects.create_user("mei")

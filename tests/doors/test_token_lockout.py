@@ -13,10 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.services import limits
 from apps.accounts.services.people import create_token
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.long_except("test_many_wrong_tokens_are_refused_without_a_query"),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.long_except("test_many_wrong_tokens_are_refused_without_a_query")]
 
 LIMIT = 5
 

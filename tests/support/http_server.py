@@ -156,6 +156,12 @@ def http_server(transactional_db: None, _http_server: HttpServer) -> Iterator[Ht
 
 
 @pytest.fixture
+def mei(db: None) -> User:
+    """Somebody, for tests that need no running product."""
+    return User.objects.create_user("mei")
+
+
+@pytest.fixture
 def alice(http_server: HttpServer) -> Iterator[ApiClient]:
     """A client for the user alice."""
     with ApiClient(http_server, User.objects.create_user("alice")) as client:

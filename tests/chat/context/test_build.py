@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 from apps.chat.context.build import build_context, fit_window
 from apps.chat.context.types import (
     LAYER_NAMES,
+    LONG_TERM,
+    MESSAGE,
     CaseNotes,
     ContextInput,
     Form,
@@ -50,12 +53,7 @@ def make_memory(text: str, *, key: str = "key") -> RecalledMemory:
 
 
 GIVEN = ContextInput(
-    message="你好",
-    now=NOW,
-    budget=6000,
-    context_limit=20,
-    strategy=NEUTRAL_STRATEGY,
-    emotions=("neutral", "happy"),
+    message="你好", now=NOW, budget=6000, context_limit=20, strategy=NEUTRAL_STRATEGY, emotions=("neutral", "happy")
 )
 
 
@@ -98,6 +96,10 @@ def test_every_layer_holds_what_belongs_there_and_names_it():
     )
     assert layers["conversation"].content.startswith("<conversation_summary>\nThey agreed on 《民法典》第五百七十七条.")
     assert layers["conversation"].content.endswith("user: question 1\nassistant: answer 1")
+    # The model gets the summary behind what is remembered and before the window.
+    system, *window, _new = context.messages
+    assert system.content.index("<session_summaries>") < system.content.index("<conversation_summary>")
+    assert [message.role for message in window] == ["user", "assistant"]
     refs = {name: layer.refs for name, layer in layers.items() if layer.refs}
     assert refs == {
         "user_profile": ("3",),
@@ -105,14 +107,6 @@ def test_every_layer_holds_what_belongs_there_and_names_it():
         "session_summaries": ("n1", "n2"),
         "conversation": (str(SUMMARY.id), *(str(line.id) for line in round_)),
     }
-
-
-@pytest.mark.spec("S5")
-def test_the_model_gets_the_summary_behind_what_is_remembered_and_before_the_window():
-    context = build_context(replace(GIVEN, session_notes=NOTES, summary=SUMMARY, rounds=[make_round(1)]))
-    system, *window, _new = context.messages
-    assert system.content.index("<session_summaries>") < system.content.index("<conversation_summary>")
-    assert [message.role for message in window] == ["user", "assistant"]
 
 
 @pytest.mark.spec("C4")
@@ -294,14 +288,66 @@ def test_what_the_budget_cut_is_named_in_order_with_its_tokens():
 
 
 @pytest.mark.spec("C4")
-def test_the_budget_takes_old_rounds_first_and_then_the_lowest_ranked_memories():
+def test_the_budget_takes_no_more_than_it_has_to():
     memories = [make_memory("m" * 200, key=f"memory {number}") for number in range(5)]
     rounds = [make_round(number, text="r" * 200) for number in range(5)]
-    whole = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=100_000))
-    tighter = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=whole.total_tokens - 150))
-    assert tighter.memories == tuple(memories)
-    assert tighter.rounds == tuple(rounds[2:])
-    tight = build_context(replace(GIVEN, memories=memories, rounds=rounds, budget=whole.total_tokens - 550))
-    assert tight.rounds == (rounds[-1],)
-    assert tight.memories == tuple(memories[: len(tight.memories)])
+    full = replace(GIVEN, memories=memories, rounds=rounds, budget=100_000)
+    whole = build_context(full).total_tokens
+    tighter, tight = (build_context(replace(full, budget=whole - less)) for less in (150, 550))
+    assert (tighter.memories, tighter.rounds) == (tuple(memories), tuple(rounds[2:]))
+    assert (tight.memories, tight.rounds) == (tuple(memories[: len(tight.memories)]), (rounds[-1],))
     assert 0 < len(tight.memories) < 5
+
+
+# Secrets: what is being answered goes out as it was said, what was said before does not (D4)
+
+SECRET = "hunter2"
+
+
+def build_with_secrets(*, masked: bool) -> str:
+    """The prompt of a turn in which everything but the message holds a secret, as one text."""
+    told = f"The password is {SECRET}."
+    entry = {"category": "fact", "key": "wifi password", "value": SECRET}
+    past = {"day": "2026-11-01", "user": f"密码是{SECRET}", "assistant": told}
+    given = replace(
+        GIVEN,
+        topic=told,
+        variables={"wifi password": SECRET},
+        forms=[Form("Login", {"password": SECRET})],
+        memories=[
+            RecalledMemory(str(uuid.uuid4()), kind, text="", line=line, score=1.0, components={})
+            for kind, line in ((LONG_TERM, entry), (MESSAGE, past))
+        ],
+        rounds=[
+            (Line(uuid.uuid4(), "user", told), Line(uuid.uuid4(), "assistant", f"Your password is {SECRET}, noted."))
+        ],
+        masked=masked,
+        **say(told),
+    )
+    context = build_context(given)
+    assert json.dumps([layer.content for layer in context.layers]).count(SECRET) == sum(
+        message.content.count(SECRET) for message in context.messages
+    )
+    return "\n".join(message.content for message in context.messages)
+
+
+@pytest.mark.spec("D4")
+def test_everything_from_before_is_masked() -> None:
+    prompt = build_with_secrets(masked=True)
+    assert SECRET not in prompt
+    assert prompt.count("[password]") == 14
+    assert prompt.count("[密码]") == 1
+
+
+@pytest.mark.spec("D4")
+def test_nothing_is_masked_where_its_owner_does_not_want_that() -> None:
+    assert build_with_secrets(masked=False).count(SECRET) == 15
+
+
+@pytest.mark.spec("D4")
+def test_the_message_that_is_answered_and_what_comes_with_it_is_sent_as_it_is() -> None:
+    message = f"My password is {SECRET}, is it a good one?"
+    submitted = Form("Login", {"password": SECRET})
+    context = build_context(replace(GIVEN, message=message, submitted=submitted, instructions=message, masked=True))
+    assert context.messages[-1].content.endswith(message)
+    assert sum(one.content.count(SECRET) for one in context.messages) == 3

@@ -56,13 +56,12 @@ def test_it_is_letter_for_letter_what_the_model_got_while_nothing_has_changed(
     assert as_sent(prompt) == everything.sent
     assert prompt.exact is True
     assert all(layer.content for layer in prompt.layers)
-    for part in ("a nurse", "蓝色", "芒果", "Hiking", "说了水果", "已发函", '"目的地": "北京"', "Asia/Shanghai"):
+    for part in ("a nurse", "蓝色", "芒果", "Hiking", "说了水果", "律师: 已发函", '"目的地": "北京"', "Asia/Shanghai"):
         assert part in "".join(line["content"] for line in everything.sent)
     assert {piece.state for layer in prompt.layers for piece in layer.pieces} == {State.SAME}
     assert (prompt.budget, prompt.settings) == (6000, {"timezone": "Asia/Shanghai"})
 
 
-@pytest.mark.long
 def test_later_turns_and_edits_leave_it_as_it_was_and_are_told(alice: ApiClient, everything: Everything) -> None:
     user, now = alice.user, timezone.now()
     alice.say(str(everything.session), "再说一句").raise_for_status()
@@ -86,7 +85,6 @@ def test_later_turns_and_edits_leave_it_as_it_was_and_are_told(alice: ApiClient,
     assert "回函了" not in pieces["context"].then
 
 
-@pytest.mark.long
 def test_an_entry_withdrawn_since_is_in_the_prompt_of_then_and_one_withdrawn_before_is_not(
     alice: ApiClient, everything: Everything
 ) -> None:
@@ -119,7 +117,6 @@ def test_a_superseded_memory_reads_as_it_was(alice: ApiClient, everything: Every
     assert (piece.state, piece.status) == (State.SAME, "superseded")
 
 
-@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_what_was_deleted_since_shows_as_deleted_and_nothing_of_it_is_left(
     alice: ApiClient, everything: Everything
@@ -147,7 +144,6 @@ def test_what_was_deleted_since_shows_as_deleted_and_nothing_of_it_is_left(
     assert "(deleted)" in next(layer.content for layer in prompt.layers if layer.name == "memories")
 
 
-@pytest.mark.long
 def test_what_the_budget_cut_is_told_with_its_text(alice: ApiClient, model: ScriptedModel) -> None:
     for number in range(3):
         create_memory(user=alice.user, category="fact", key=f"颜色{number}", value="很长的话" * 300, now=timezone.now())

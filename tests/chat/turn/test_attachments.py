@@ -13,9 +13,7 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_the_model_reads_the_file_from_the_message_on",
-    "test_nothing_is_learned_from_it_and_no_other_session_has_it",
-    "test_text_cannot_leave_its_block",
+    "test_nothing_is_learned_from_it_and_no_other_session_has_it", "test_text_cannot_leave_its_block"
 )
 
 NOTES = "The launch is on 3 March.\n发布会在三月三日。"
@@ -35,7 +33,6 @@ def prompts(model: ScriptedModel) -> list[str]:
     return [request.blocks for request in model.chat_requests]
 
 
-@pytest.mark.long
 def test_the_model_reads_the_file_from_the_message_on(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     alice.say(session, "Hi").raise_for_status()
@@ -44,8 +41,7 @@ def test_the_model_reads_the_file_from_the_message_on(alice: ApiClient, model: S
     alice.say(session, "Not yet").raise_for_status()
     said = say(alice, session, "When is the launch?", file["id"]).raise_for_status().json()["user_message"]["id"]
     alice.say(session, "And who comes?").raise_for_status()
-    shown = [NOTES in prompt for prompt in prompts(model)]
-    assert shown == [False, False, True, True]
+    assert [NOTES in prompt for prompt in prompts(model)] == [False, False, True, True]
     (listed,) = alice.get(f"/chat/sessions/{session}/attachments").json()["results"]
     assert listed == {**file, "message_id": said}
 
@@ -53,8 +49,7 @@ def test_the_model_reads_the_file_from_the_message_on(alice: ApiClient, model: S
 def test_nothing_is_learned_from_it_and_no_other_session_has_it(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     file = attach(alice, session, "I am allergic to peanuts.").json()["id"]
-    said = say(alice, session, "Look at this", file).json()["user_message"]
-    assert said["content"] == "Look at this"
+    assert say(alice, session, "Look at this", file).json()["user_message"]["content"] == "Look at this"
     alice.say(alice.new_session(), "Hi").raise_for_status()
     assert "peanuts" not in prompts(model)[-1]
     assert not LongTermMemory.objects.exists()

@@ -35,9 +35,7 @@ pytestmark = [
     pytest.mark.spec("L9"),
     pytest.mark.long_except(
         "test_what_is_to_be_remembered_is_stored_word_for_word_before_the_model_answers",
-        "test_known_waiting_forgotten_and_not_found_are_told_apart",
         "test_a_temporary_session_neither_stores_nor_forgets",
-        "test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once",
         "test_everything_active_is_listed_in_groups_without_a_model",
         "test_a_temporary_session_lists_nothing",
         "test_what_is_pending_or_ended_is_not_listed",
@@ -96,7 +94,6 @@ def test_what_is_to_be_remembered_is_stored_word_for_word_before_the_model_answe
     assert [item["status"] for item in stored["commands"]] == ["undone"]
 
 
-@pytest.mark.long
 def test_known_waiting_forgotten_and_not_found_are_told_apart(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="I ski.", now=NOW)
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
@@ -135,7 +132,6 @@ def test_plain_chat_leaves_the_memory_alone(alice: ApiClient, model: ScriptedMod
     assert active(alice) == []
 
 
-@pytest.mark.long
 def test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
     model.script(refuse_with(400))
@@ -270,8 +266,7 @@ def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiCl
     friends = next(item["id"] for item in turn["commands"][0]["unclear"] if item["kind"] == "long_term")
     for memory_id, client in ((str(other.id), alice), (str(uuid.uuid4()), alice), (friends, bob)):
         assert client.post(f"{path}/{memory_id}/forget").status_code == 404
-    changed = alice.post(f"{path}/{friends}/forget").raise_for_status().json()
-    asked, done = changed["commands"]
+    asked, done = alice.post(f"{path}/{friends}/forget").raise_for_status().json()["commands"]
     assert [item["text"] for item in asked["unclear"]] == ["I had lunch with Tom in May."]
     assert (done["status"], done["texts"]) == ("forgotten", ["friends: Tom", "friends: Lee"])
     assert alice.post(f"{path}/{friends}/forget").status_code == 404
@@ -336,7 +331,6 @@ def test_what_is_pending_or_ended_is_not_listed(alice: ApiClient, model: Scripte
     assert "nurse" not in content
 
 
-@pytest.mark.long
 def test_of_a_long_list_the_newest_are_listed_and_the_rest_counted(alice: ApiClient, model: ScriptedModel) -> None:
     for number in range(53):
         create_atomic_memory(
@@ -380,8 +374,7 @@ def test_among_other_things_the_model_gets_everything_in_place_of_what_was_recal
     assert read_block(system, "memories") is None
     assert len(turn["memories_used"]) == 4
     assert set(LongTermMemory.objects.values_list("access_count", flat=True)) == {1}
-    kept = Turn.objects.get(user=alice.user)
-    assert rebuild_prompt(kept).exact is True
+    assert rebuild_prompt(Turn.objects.get(user=alice.user)).exact is True
 
 
 def test_a_composed_reply_has_no_prompt_to_rebuild(alice: ApiClient, model: ScriptedModel) -> None:

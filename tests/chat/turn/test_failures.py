@@ -1,9 +1,11 @@
-"""A model that fails, and a message that is sent again: a defined outcome, nothing lost, nothing stored twice (C6)."""
+"""A model that fails, a message sent again, a database lost at a commit: nothing is lost, nothing stored twice (C6)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import OperationalError
@@ -11,21 +13,25 @@ from django.utils import timezone
 
 from apps.chat.models import Turn
 from apps.chat.tasks import fail_abandoned_turns
-from apps.conversations.models import Message
-from apps.memory.entries import create_memory
+from apps.chat.turn import run
+from apps.chat.turn.close import close_turn
+from apps.conversations.models import Message, Work
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.support.answers import answer
+from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient, read_events
-from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
+from tests.support.scripted_model import MODEL, Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
 
-pytestmark = pytest.mark.long_except(
-    "test_a_failing_model_is_503_and_the_message_is_kept_as_failed",
-    "test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice",
-    "test_a_run_whose_lease_passed_to_another_stores_nothing",
-    "test_a_session_deleted_during_its_turn_stays_deleted",
-    "test_the_same_key_returns_the_first_outcome",
-    "test_the_key_of_another_message_is_a_conflict",
-)
+pytestmark = [
+    pytest.mark.spec("C6"),
+    pytest.mark.long_except(
+        "test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice",
+        "test_a_run_whose_lease_passed_to_another_stores_nothing",
+        "test_a_session_deleted_during_its_turn_stays_deleted",
+        "test_the_same_key_returns_the_first_outcome",
+        "test_the_key_of_another_message_is_a_conflict",
+    ),
+]
 
 WHOLE = answer("这是一段足够长的回答，会在中间断掉。")
 HALF = WHOLE[: WHOLE.index("会在")]
@@ -38,17 +44,13 @@ FAILURES: dict[str, Behaviour] = {
 }  # type: ignore[dict-item]
 
 
-@pytest.mark.long
-@pytest.mark.spec("C6")
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     alice: ApiClient, model: ScriptedModel, failure: str, stream: bool
 ):
     model.default = lambda _request: FAILURES[failure]
-    memory, _action = create_memory(
-        user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now()
-    )
+    memory = LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     session = alice.new_session()
     if stream:
         events = alice.say_streaming(session, "我喜欢的颜色是什么")
@@ -67,7 +69,7 @@ def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     assert memory.access_count == 0
 
 
-@pytest.mark.spec("C6", "W3")
+@pytest.mark.spec("W3")
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
     alice: ApiClient, model: ScriptedModel, stream: bool
@@ -92,14 +94,12 @@ def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
     ]  # fmt: skip
 
 
-@pytest.mark.spec("C6")
 def test_a_model_with_an_endless_name_costs_no_reply(alice: ApiClient, model: ScriptedModel, settings):
     settings.CHAT_MODEL = "/models/" + "x" * 300 + ".gguf"
     assert alice.say(alice.new_session(), "你好").status_code == 201
     assert Turn.objects.get().model == settings.CHAT_MODEL[:200]
 
 
-@pytest.mark.spec("C6")
 def test_a_reply_retried_late_stands_where_its_question_is(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     model.script(Reply(()), answer("二"), answer("一"))
@@ -111,7 +111,6 @@ def test_a_reply_retried_late_stands_where_its_question_is(alice: ApiClient, mod
     assert model.chat_requests[-1].said == ["第一"]
 
 
-@pytest.mark.spec("C6")
 def test_a_pending_message_whose_lease_ran_out_has_failed(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     message_id = alice.say(session, "你好").json()["user_message"]["id"]
@@ -129,7 +128,6 @@ def test_a_pending_message_whose_lease_ran_out_has_failed(alice: ApiClient, mode
     assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
 
 
-@pytest.mark.spec("C6")
 def test_a_reply_that_takes_longer_than_its_lease_is_stored_all_the_same(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     model.script(Reply((gate, answer("慢的"))))
@@ -144,7 +142,6 @@ def test_a_reply_that_takes_longer_than_its_lease_is_stored_all_the_same(alice: 
     assert list(stored) == [("complete", "你好"), ("complete", "慢的")]
 
 
-@pytest.mark.spec("C6")
 def test_a_run_whose_lease_passed_to_another_stores_nothing(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     model.script(Reply((gate, answer("旧的"))), answer("新的"))
@@ -160,7 +157,7 @@ def test_a_run_whose_lease_passed_to_another_stores_nothing(alice: ApiClient, mo
     assert Message.objects.get(role="user").status == "complete"
 
 
-@pytest.mark.spec("W4", "C6")
+@pytest.mark.spec("W4")
 def test_a_session_deleted_during_its_turn_stays_deleted(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
@@ -180,7 +177,7 @@ def test_a_session_deleted_during_its_turn_stays_deleted(alice: ApiClient, model
 KEY = {"Idempotency-Key": "k-1"}
 
 
-@pytest.mark.spec("C6", "C1")
+@pytest.mark.spec("C1")
 def test_the_same_key_returns_the_first_outcome(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     model.script(answer("第一次"), answer("第二次"))
@@ -194,7 +191,6 @@ def test_the_same_key_returns_the_first_outcome(alice: ApiClient, model: Scripte
     assert len(model.chat_requests) == 1
 
 
-@pytest.mark.spec("C6")
 def test_the_key_holds_within_its_session_only(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
     one, other = alice.new_session(), alice.new_session()
     alice.say(one, "你好", **KEY).raise_for_status()
@@ -203,7 +199,6 @@ def test_the_key_holds_within_its_session_only(alice: ApiClient, bob: ApiClient,
     assert Message.objects.filter(role="user").count() == 3
 
 
-@pytest.mark.spec("C6")
 def test_the_key_of_another_message_is_a_conflict(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     alice.say(session, "你好", **KEY)
@@ -215,7 +210,6 @@ def test_the_key_of_another_message_is_a_conflict(alice: ApiClient, model: Scrip
     assert Message.objects.count() == 2
 
 
-@pytest.mark.spec("C6")
 def test_the_same_key_while_the_turn_is_under_way_waits_for_its_outcome(alice: ApiClient, model: ScriptedModel):
     gate = Gate()
     model.script(Reply((gate, answer("同一个"))))
@@ -230,7 +224,6 @@ def test_the_same_key_while_the_turn_is_under_way_waits_for_its_outcome(alice: A
     assert len(model.chat_requests) == 1
 
 
-@pytest.mark.spec("C6")
 def test_the_key_of_a_failed_message_returns_the_failure_and_a_retry_changes_the_outcome(
     alice: ApiClient, model: ScriptedModel
 ):
@@ -245,7 +238,6 @@ def test_the_key_of_a_failed_message_returns_the_failure_and_a_retry_changes_the
     assert Message.objects.count() == 2
 
 
-@pytest.mark.spec("C6")
 def test_a_database_lost_while_waiting_for_the_outcome_ends_the_stream_with_an_error(
     alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ):
@@ -258,3 +250,121 @@ def test_a_database_lost_while_waiting_for_the_outcome_ends_the_stream_with_an_e
     (event,) = alice.say_streaming(session, "你好", **KEY)
     assert (event.name, event.data["error"]["code"]) == ("error", "unavailable")
     assert "refused" not in str(event.data)
+
+
+# A database that is lost at a commit: whether it was one is found out
+
+
+LIKES = {"category": "preference", "key": "爱好", "value": "爬山", "confidence": 0.95}
+REPLY = answer("好的，周末去爬山。", entries=[LIKES])
+SAID = "我喜欢爬山"
+
+
+# Whether the connection is lost after the commit, or before.
+AFTER = pytest.mark.parametrize("after", [True, False], ids=["stored", "not stored"])
+
+
+@pytest.fixture(name="lose")
+def _lose(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have the connection be lost at the next attempt to store a reply."""
+    attempts = list[bool]()
+
+    def lose(*, after: bool) -> None:
+        def close_or_lose(*args: Any, **kwargs: Any) -> dict[str, Any]:
+            attempts.append(True)
+            result = close_turn(*args, **kwargs) if after or len(attempts) > 1 else {}
+            if len(attempts) == 1:
+                raise OperationalError("server closed the connection unexpectedly")
+            return result
+
+        monkeypatch.setattr(run, "close_turn", close_or_lose)
+
+    return lose
+
+
+def say(client: ApiClient, session: str) -> dict[str, Any]:
+    return dict(client.say(session, SAID).raise_for_status().json())
+
+
+def say_streaming(client: ApiClient, session: str) -> dict[str, Any]:
+    *_, last = client.say_streaming(session, SAID)
+    assert last.name == "done", last.data
+    return dict(last.data)
+
+
+def complete(client: ApiClient, session: str) -> None:
+    body = {"model": MODEL, "messages": [{"role": "user", "content": SAID}]}
+    client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": session}).raise_for_status()
+
+
+@pytest.mark.spec("C1")
+@pytest.mark.parametrize("send", [say, say_streaming, complete])
+@AFTER
+def test_a_message_has_one_reply_and_its_sender_gets_it(
+    alice: ApiClient,
+    model: ScriptedModel,
+    lose: Callable[..., None],
+    send: Callable[[ApiClient, str], dict[str, Any] | None],
+    after: bool,
+) -> None:
+    lose(after=after)
+    session = alice.new_session()
+    model.script(REPLY)
+    turn = send(alice, session)
+    said, reply = Message.objects.order_by("position")
+    assert [(one.role, one.status) for one in (said, reply)] == [("user", "complete"), ("assistant", "complete")]
+    assert (said.content, reply.content, reply.reply_to_id) == (SAID, "好的，周末去爬山。", said.id)
+    assert Turn.objects.get().assistant_message_id == reply.id
+    assert sorted(Work.objects.values_list("kind", flat=True)) == ["embed", "embed", "extract", "summarize"]
+    memory = alice.get("/memory/long-term").json()["results"]
+    assert [(one["key"], one["value"]) for one in memory] == [("爱好", "爬山")]
+    if turn is not None:
+        assert turn == alice.get(f"/chat/messages/{said.id}/turn").json()
+        assert [update["action"] for update in turn["memory_updates"]] == ["created"]
+
+
+@AFTER
+def test_another_reply_takes_the_place_of_the_first_once(
+    alice: ApiClient, model: ScriptedModel, lose: Callable[..., None], after: bool
+) -> None:
+    session = alice.new_session()
+    model.script(answer("第一个。"), answer("第二个。"))
+    first = say(alice, session)
+    lose(after=after)
+    response = alice.post(f"/chat/messages/{first['user_message']['id']}/regenerate")
+    assert response.status_code == 201
+    second = response.json()["assistant_message"]
+    stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
+    assert [one["content"] for one in stored] == [SAID, "第二个。"]
+    assert stored[1]["id"] == second["id"]
+    assert sorted(Message.objects.values_list("content", "status")) == [
+        (SAID, "complete"), ("第一个。", "replaced"), ("第二个。", "complete"),
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("H1")
+@AFTER
+def test_a_form_has_one_reply(alice: ApiClient, model: ScriptedModel, lose: Callable[..., None], after: bool) -> None:
+    lose(after=after)
+    session = alice.new_session()
+    model.script(answer("收到。"))
+    body = {"title": "行程安排", "fields": {"destination": "北京"}}
+    response = alice.post(f"/chat/sessions/{session}/hitl-forms", json=body)
+    assert response.status_code == 201
+    stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
+    assert stored == [response.json()["assistant_message"]]
+
+
+def test_a_message_that_was_deleted_meanwhile_is_a_conflict(
+    alice: ApiClient, model: ScriptedModel, lose: Callable[..., None]
+) -> None:
+    lose(after=False)
+    session, gate = alice.new_session(), Gate()
+    model.script(Reply((gate, REPLY)))
+    with alice.streaming(session, SAID) as events:
+        gate.wait_reached()
+        Message.objects.all().delete()
+        gate.open()
+        *_, last = events
+    assert last.data["error"]["code"] == "conflict"
+    assert not Message.objects.exists()

@@ -12,8 +12,7 @@ from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Reply, ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_a_form_is_kept_and_continued_from",
-    "test_the_form_is_kept_when_the_model_fails",
+    "test_a_form_is_kept_and_continued_from", "test_the_form_is_kept_when_the_model_fails"
 )
 
 TRIP = {"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}}
@@ -56,7 +55,6 @@ def test_both_forms_are_there_for_the_next_turn_in_order_and_the_count_goes_on(a
     assert turn["working_memory"]["turn_count"] == 2
     assert list(turn["working_memory"]["context_variables"]) == ["hitl_偏好设置", "hitl_行程安排"]
     block = read_block(model.chat_requests[-1].blocks, "working_memory")
-    assert block is not None
     assert block.index("偏好设置") < block.index("行程安排")
     assert "北京" in block
     assert [message["role"] for message in model.chat_requests[-1].messages[1:]] == [
@@ -84,7 +82,6 @@ def test_the_form_is_kept_when_the_model_fails(alice: ApiClient, model: Scripted
     ],
 )  # fmt: skip
 def test_a_bad_form_is_refused(alice: ApiClient, form: object):
-    session = alice.new_session()
-    response = submit(alice, session, form)
+    response = submit(alice, alice.new_session(), form)
     assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
     assert not WorkingMemory.objects.exists()

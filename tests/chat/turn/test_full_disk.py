@@ -85,7 +85,6 @@ def test_every_other_door_says_it_in_its_own_shape(alice: ApiClient, model: Scri
     assert alice.post("/memory/long-term", json=memory).status_code == 201
 
 
-@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_people_get_a_page_where_a_session_cannot_be_saved() -> None:
     User.objects.create_user("mei", password="correct horse battery staple")

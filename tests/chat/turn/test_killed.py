@@ -22,6 +22,8 @@ from tests.support.answers import answer
 from tests.support.scripted_model import MODEL, Gate, Reply, ScriptedModel
 from tests.support.workers import PROJECT, database_url
 
+pytestmark = [pytest.mark.spec("C6"), pytest.mark.long, pytest.mark.django_db(transaction=True)]
+
 
 @contextmanager
 def web_process(*, model: ScriptedModel, lease_seconds: int) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
@@ -50,9 +52,6 @@ def connect(url: str, user: User) -> httpx2.Client:
     return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {create_token(user=user)}"}, timeout=200)
 
 
-@pytest.mark.long
-@pytest.mark.spec("C6")
-@pytest.mark.django_db(transaction=True)
 def test_a_web_process_that_is_stopped_leaves_no_message_to_its_lease(scripted_model: ScriptedModel):
     user = User.objects.create_user("alice")
     gate = Gate()
@@ -68,9 +67,6 @@ def test_a_web_process_that_is_stopped_leaves_no_message_to_its_lease(scripted_m
     assert list(Message.objects.values_list("status", flat=True)) == ["failed"]
 
 
-@pytest.mark.long
-@pytest.mark.spec("C6")
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("stream", [True, False])
 def test_the_successor_fails_what_a_killed_process_left_and_answers_at_once(
     scripted_model: ScriptedModel, stream: bool

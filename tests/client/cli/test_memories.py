@@ -1,4 +1,4 @@
-"""`jiyi add`, `list`, `search`, `forget`, `import`, `export` and `stats`."""
+"""`jiyi add`, `list`, `search`, `forget`, `import`, `export`, `stats` and `spaces`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from apps.accounts.models import Space
 from apps.memory.models import AtomicMemory, LongTermMemory
 from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.long_except(
     "test_a_list_is_lines_with_tabs_in_a_pipe",
     "test_memories_are_forgotten_by_id_after_a_question",
     "test_nobody_there_to_confirm",
+    "test_a_space_is_made_listed_and_deleted",
+    "test_what_cannot_be_meant_changes_nothing",
 )
 
 
@@ -200,8 +203,7 @@ def test_an_export_can_be_imported(jiyi: Jiyi, remembered: dict[str, str], tmp_p
     assert jiyi("forget", "--yes", remembered["allergies"]).code == 0
     assert jiyi("import", "--long-term", str(file)).err == "Created 1, updated 0, unchanged 1.\n"
     assert LongTermMemory.objects.get(pk=remembered["allergies"]).value == ["peanuts", "shrimp"]
-    piped = jiyi("export", "--long-term").out
-    assert json.loads(piped) == json.loads(file.read_text())
+    assert json.loads(jiyi("export", "--long-term").out) == json.loads(file.read_text())
 
 
 def test_a_file_that_is_not_there(jiyi: Jiyi, tmp_path: Path):
@@ -219,3 +221,51 @@ def test_stats(jiyi: Jiyi, remembered: dict[str, str]):
     assert numbers["long_term"] == {"active": 2, "preference": 1, "fact": 1, "pattern": 0, "muted": 0, "pending": 0}
     assert numbers["atomic"] == {"active": 1, "muted": 0, "pending": 0}
     assert ["long term active", "2"] in jiyi("stats").rows
+
+
+# spaces
+
+
+@pytest.fixture
+def novel(client: Client) -> str:
+    """The ID of a space."""
+    return client.spaces.create(name="The novel", instructions="Answer as an editor.").id
+
+
+@pytest.mark.spec("P5")
+def test_a_space_is_made_listed_and_deleted(jiyi: Jiyi, client: Client):
+    made = jiyi("spaces", "--create", "The novel", "--kind", "character")
+    space = Space.objects.get()
+    row = ["The novel", "character", "0", "0", str(space.id)]
+    assert (made.code, made.rows) == (0, [row])
+    assert jiyi("spaces").rows == [row]
+    assert jiyi("spaces", "--create", "the novel").code == 1
+    client.atomic.create(content="The heroine sings.", space=str(space.id))
+    assert jiyi("search", "heroine").rows == []
+    assert len(jiyi("search", "heroine", "--space", "all").rows) == 1
+    assert jiyi("spaces", "--delete", "the novel", "--to", "none", typed="n\n").code == 130
+    assert jiyi("spaces", "--delete", "the novel", "--erase", "--yes", "--json").json["erased"]["atomic"] == 1
+    assert not Space.objects.exists()
+
+
+@pytest.mark.spec("P5")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["spaces", "--delete", "The novel"],
+        ["spaces", "--delete", "The novel", "--to", "none", "--erase"],
+        ["spaces", "--delete", "The novel", "--erase"],
+        ["spaces", "--delete", "garden", "--erase", "--yes"],
+        ["spaces", "--create", "x", "--delete", "The novel"],
+        ["spaces", "--erase"],
+        ["spaces", "--kind", "character"],
+        ["add", "x", "--space", "garden"],
+        ["move", "1", "--to", "garden"],
+        ["ask", "x", "--space", "The novel", "--session", "1"],
+    ],
+)
+def test_what_cannot_be_meant_changes_nothing(arguments: list[str], jiyi: Jiyi, novel: str):
+    done = jiyi(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert Space.objects.filter(id=novel).exists()
+    assert not AtomicMemory.objects.exists()

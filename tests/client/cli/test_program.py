@@ -45,16 +45,14 @@ def test_a_token_can_be_piped(run: Jiyi, alice: ApiClient):
 
 
 def test_a_bad_token_is_not_saved(run: Jiyi, http_server: HttpServer):
-    done = run("login", "--url", http_server.url, "--token", "wrong")
-    assert done.code == 3
+    assert run("login", "--url", http_server.url, "--token", "wrong").code == 3
     assert not config_file().exists()
     assert run("login", "--url", http_server.url, "--token", "wr\nong").code == 2
 
 
 def test_a_saved_token_is_for_its_server_alone(run: Jiyi, alice: ApiClient, scripted_server: ScriptedServer):
     run("login", "--url", str(alice.base_url), "--token", get_token(alice))
-    done = run("list", "--url", scripted_server.url)
-    assert done.code == 3
+    assert run("list", "--url", scripted_server.url).code == 3
     assert scripted_server.seen == []
     with pytest.raises(NotConfigured):
         find_login(scripted_server.url)

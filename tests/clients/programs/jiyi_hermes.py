@@ -30,7 +30,6 @@ with redirect_stdout(io.StringIO()) as printed:
 
     def start(session_id: str, **options: Any) -> MemoryManager:
         provider = load_memory_provider("jiyi")
-        assert provider is not None
         assert provider.is_available()
         manager = MemoryManager()
         manager.add_provider(provider)

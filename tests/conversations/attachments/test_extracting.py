@@ -11,11 +11,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from apps.conversations import file_text
 from apps.conversations.file_text import UnreadableAttachment, extract_text
 
-pytestmark = pytest.mark.long_except(
-    "test_every_encoding_gives_the_same_text",
-    "test_the_pages_of_a_pdf_follow_each_other",
-    "test_what_has_no_text_is_refused_with_the_reason",
-)
+pytestmark = pytest.mark.long_except("test_every_encoding_gives_the_same_text")
 
 TEXT = "会议纪要：周五发布。\nRelease on Friday, naïve café ☕\n"
 
@@ -53,12 +49,10 @@ def test_line_ends_are_one_kind_and_nothing_else_is_changed() -> None:
     assert extract_text(b"a\r\nb\rc  \n\n\td ") == "a\nb\nc  \n\n\td "
 
 
-@pytest.mark.long
 def test_the_pages_of_a_pdf_follow_each_other() -> None:
     assert extract_text(make_pdf("Soup of the day", "Fish on Friday")) == "Soup of the day\n\nFish on Friday"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -108,10 +108,7 @@ def test_with_the_server_away_one_is_tried_and_no_attempt_is_counted(sent: list[
     job = Job(**{text: ModelUnavailable("", fields={"reason": "unreachable"}) for text in ("一", "one")})
     run(job)
     assert job.batches == [["一"]]
-    assert extract_work() == [
-        ("一", "due", "model_unavailable: unreachable", 0),
-        ("one", "due", "", 0),
-    ]
+    assert extract_work() == [("一", "due", "model_unavailable: unreachable", 0), ("one", "due", "", 0)]
     assert sent == []  # the sweep tries again
 
 
@@ -148,7 +145,6 @@ def test_without_a_database_the_task_ends_and_comes_back_under_its_name():
 def test_an_error_while_writing_undoes_it_all():
     session = say("一")
     claim = claim_rounds("a")
-    assert claim is not None
 
     def write() -> None:
         with finish(claim):

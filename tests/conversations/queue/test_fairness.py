@@ -35,11 +35,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent"), pytest.mar
 
 
 @pytest.fixture
-def mei() -> User:
-    return UserFactory.create(username="mei")
-
-
-@pytest.fixture
 def ben() -> User:
     return UserFactory.create(username="ben")
 

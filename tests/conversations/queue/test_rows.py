@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 
 from apps.accounts.models import User
@@ -36,12 +36,12 @@ from apps.conversations.queue import (
 )
 from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
+from tests.conversations.conftest import Run
 from tests.support.factories import SessionFactory
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LONG_AFTER = datetime(9999, 1, 1, tzinfo=UTC)  # later than whatever the clock of the machine says
 LEASE = timedelta(minutes=5)
-BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 LATER = NOW + LEASE + timedelta(seconds=1)
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent")]
 
@@ -227,28 +227,14 @@ def test_work_on_what_was_erased_meanwhile_is_not_taken(session: Session):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_deleting_a_session_waits_for_the_result_that_is_being_written(session: Session):
+def test_deleting_a_session_waits_for_the_result_that_is_being_written(session: Session, run_until_blocked: Run):
     leave(session, "一", kind="embed")
     claimed = claim("a")
-
-    def delete() -> int:
-        try:
-            return delete_session(user=session.user, session_id=session.id)
-        finally:
-            release_connections()
-
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            assert take_work(work=claimed, token="a")
-            deleting = pool.submit(delete)
-            with connection.cursor() as cursor:
-                while not deleting.done():
-                    cursor.execute(BLOCKED)
-                    if cursor.fetchone() != (0,):
-                        break
-            assert not deleting.done()
-            Message.objects.filter(session=session).update(is_collected=True)  # a result of the run
-        assert deleting.result(200) == 1
+    with transaction.atomic():
+        assert take_work(work=claimed, token="a")
+        deleting = run_until_blocked(delete_session, user=session.user, session_id=session.id)
+        Message.objects.filter(session=session).update(is_collected=True)  # a result of the run
+    assert deleting.result(200) == 1
     assert not Work.objects.exists()
 
 

@@ -16,7 +16,7 @@ from tests.support.answers import answer
 from tests.support.hanging import HangingServer
 from tests.support.http_server import ApiClient
 from tests.support.processes import wait_until
-from tests.support.scripted_model import MODEL, ScriptedModel
+from tests.support.scripted_model import ScriptedModel
 from tests.support.workers import PROJECT
 
 NAME, LAST = "a.task", "another.task"
@@ -64,14 +64,12 @@ def test_a_turn_is_answered_while_the_broker_hangs(
     hanging_broker: HangingServer,
     sender: queue._Sender,
     alice: ApiClient,
-    scripted_model: ScriptedModel,
-    settings: Any,
+    model: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, MODEL
     use_broker(monkeypatch, hanging_broker.url)  # without a timeout: whoever waited for it would wait for good
     session = alice.new_session()
-    scripted_model.script(answer("第一"), answer("第二"))
+    model.script(answer("第一"), answer("第二"))
     alice.say(session, "你好").raise_for_status()
     wait_until(lambda: hanging_broker.asked)  # the sender is at it
     assert alice.say(session, "再见").raise_for_status().json()["assistant_message"]["content"] == "第二"

@@ -507,6 +507,11 @@ def read(data: bytes) -> list[Item]:
     return list(detect_format(upload).read(upload))
 
 
+def texts(conversation: Any) -> list[tuple[str, str]]:
+    """Who said what in a conversation that was read."""
+    return [(message.role, message.content) for message in conversation.messages]
+
+
 CHATGPT_ARCHIVE = make_zip(
     {"conversations.json": as_json([CHATGPT_CONVERSATION]), "user.json": as_json({"id": "u"}), "chat.html": b"<html>"}
 )

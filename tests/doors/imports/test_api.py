@@ -12,12 +12,7 @@ from apps.doors.imports import services
 from apps.doors.models import ImportPart, PastImport
 from apps.memory.models import AtomicMemory
 from tests.doors.imports.conftest import work
-from tests.doors.imports.samples import (
-    CHATGPT_ARCHIVE,
-    CLAUDE_ARCHIVE,
-    as_json,
-    as_lines,
-)
+from tests.doors.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_json, as_lines
 from tests.support.http_server import ApiClient
 
 pytestmark = [
@@ -97,8 +92,7 @@ def test_a_text_is_previewed_and_imported_line_by_line(alice: ApiClient) -> None
     ],
 )
 def test_either_a_file_or_a_text_is_sent(alice: ApiClient, fields: dict[str, Any]) -> None:
-    response = alice.post("/memory/imports", files=fields | {"dry_run": (None, "true")})
-    assert response.status_code == 400
+    assert alice.post("/memory/imports", files=fields | {"dry_run": (None, "true")}).status_code == 400
     assert not PastImport.objects.exists()
 
 
@@ -154,8 +148,7 @@ def test_an_import_is_undone_once(alice: ApiClient) -> None:
 
 
 def test_an_export_of_everything_is_restored(alice: ApiClient, bob: ApiClient) -> None:
-    session = alice.new_session(title="旅行")
-    alice.say(session, "记住：我喜欢靠窗的座位")
+    alice.say(alice.new_session(title="旅行"), "记住：我喜欢靠窗的座位")
     exported = alice.get("/memory/export").content
     preview = send(bob, exported, dry_run="true").json()
     assert (preview["format"], preview["found"]["conversations"], preview["rows"]["chat_session"]) == ("jiyi", 1, 1)

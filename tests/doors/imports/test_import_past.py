@@ -1,20 +1,25 @@
-"""``manage.py import_past``: preview, import, continue, restore."""
+"""``manage.py import_past``: preview, import, continue, restore; the examples of docs/import.md work as they are."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
+from apps.doors.imports.formats.registry import FORMATS
 from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory
 from tests.doors.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_lines
+from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long_except("test_the_table_has_every_format")]
 
 
 def run(path: Path, *options: str) -> str:
@@ -64,3 +69,39 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, archive: Path) -> None:
     broken.write_bytes(CHATGPT_ARCHIVE[:100])
     with pytest.raises(CommandError, match=r"broken\.zip: The archive is damaged"):
         run(broken)
+
+
+# docs/import.md
+
+
+DOCUMENT = (Path(settings.BASE_DIR) / "docs" / "import.md").read_text()
+FILE = re.compile(r"cat > (\S+) <<'END'\n(.*?)\nEND\n", re.DOTALL)
+
+
+def run_example(example: str) -> None:
+    """Write the file of an example and run its commands."""
+    for name, content in FILE.findall(example):
+        Path(name).write_text(content + "\n")
+    for line in FILE.sub("", example).splitlines():
+        command = shlex.split(line)
+        assert command[:2] == [".venv/bin/python", "manage.py"]
+        call_command(*command[2:], stdout=StringIO())
+
+
+def test_the_examples_import_lines_and_move_everything_to_another_account(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    UserFactory.create(username="anna")
+    lines, everything = re.findall(r"```bash\n(.*?)```", DOCUMENT, re.DOTALL)
+    run_example(lines)
+    assert AtomicMemory.objects.get().content == "用户对虾过敏"
+    run_example(everything)
+    for name in ("anna", "anna2"):
+        assert Session.objects.get(user__username=name).messages.count() == 2
+
+
+def test_the_table_has_every_format() -> None:
+    assert re.findall(r"^\| (.+?) \| .+\|.+\|$", DOCUMENT, re.MULTILINE)[1:] == [
+        each.label for each in FORMATS.values()
+    ]

@@ -91,7 +91,6 @@ def test_a_private_conversation_is_kept_for_reading_only(user: User, bring: Brin
     assert done.counts["imported"] == {"conversations": 2, "messages": 4, "memories": 0}
     assert done.counts["unlearned"] == 1
     hidden = done.items.get(number=0).session
-    assert hidden is not None
     assert (hidden.messages.count(), hidden.temporary) == (2, False)
     assert {work.session_id for work in Work.objects.all()} == {done.items.get(number=1).session_id}
     assert prepare_summaries(user=user, session_id=hidden.id).session is None, "when it goes on here, too"

@@ -79,7 +79,6 @@ def queue(user: User, data: bytes) -> PastImport:
 def advance(token: str = "a", *, seconds: float = 0) -> PastImport:
     """One step of the import that is next."""
     claimed = claim_import(token=token, now=timezone.now())
-    assert claimed is not None
     run_slice(claimed, token=token, seconds=seconds)
     claimed.refresh_from_db()
     return claimed
@@ -132,8 +131,7 @@ def test_of_a_conversation_that_went_on_only_the_rest_is_imported(user: User, br
     longer = copy.deepcopy(CHATGPT_CONVERSATION)
     longer["mapping"]["more"] = chatgpt("more", "answer", "user", 7, "And what about the cat?")  # type: ignore[index]
     longer["current_node"] = "more"
-    done = bring(as_json([longer]))
-    assert done.counts["imported"] == {"conversations": 0, "messages": 1, "memories": 0}
+    assert bring(as_json([longer])).counts["imported"] == {"conversations": 0, "messages": 1, "memories": 0}
     said = Session.objects.get(user=user).messages.order_by("position").values_list("content", flat=True)
     assert list(said)[-1] == "And what about the cat?"
     assert len(said) == 3
@@ -261,7 +259,6 @@ def test_a_run_that_is_killed_at_any_step_is_continued_by_another(user: User, mo
 def test_a_claim_that_was_lost_writes_nothing(user: User) -> None:
     queue(user, make_lines(3))
     first = claim_import(token="a", now=timezone.now())
-    assert first is not None
     assert claim_import(token="b", now=timezone.now()) is None
     assert claim_import(token="a", now=timezone.now()) is not None, "a run that the database ended comes back at once"
     assert claim_import(token="b", now=timezone.now() + DAY) is not None
@@ -275,9 +272,7 @@ def test_an_import_at_which_workers_die_each_time_has_failed(user: User) -> None
     created = queue(user, make_lines(3))
     for day in range(MAX_ATTEMPTS):
         assert claim_import(token="dead", now=timezone.now() + day * DAY) is not None
-    claimed = claim_import(token="b", now=timezone.now() + 30 * DAY)
-    assert claimed is not None
-    run_slice(claimed, token="b", seconds=10)
+    run_slice(claim_import(token="b", now=timezone.now() + 30 * DAY), token="b", seconds=10)
     created.refresh_from_db()
     assert (created.state, created.problem) == ("failed", "The worker was lost each time.")
     assert not ImportPart.objects.exists()
@@ -287,15 +282,13 @@ def test_imports_of_several_people_take_turns(user: User, monkeypatch: pytest.Mo
     monkeypatch.setattr(running, "SLICE_SECONDS", 0)
     other = UserFactory.create()
     mine, theirs = queue(user, CLAUDE_ARCHIVE), queue(other, CLAUDE_ARCHIVE)
-    order = [advance().id for _ in range(4)]
-    assert order == [mine.id, theirs.id, mine.id, theirs.id]
+    assert [advance().id for _ in range(4)] == [mine.id, theirs.id, mine.id, theirs.id]
 
 
 def test_an_erasure_takes_imports_along_and_stops_them(user: User, bring: Bring) -> None:
     bring(CLAUDE_ARCHIVE)
     queue(user, make_lines(3))
     claimed = claim_import(token="a", now=timezone.now())
-    assert claimed is not None
     erase_user(user=user)
     run_slice(claimed, token="a", seconds=10)
     assert not any(count_rows(user).values())
@@ -335,11 +328,9 @@ def test_undoing_takes_everything_back_and_the_file_can_be_imported_again(user: 
     assert undo(done).state == "undone"
     assert [done.counts["undone"][name] for name in ("sessions", "operations", "kept")] == [1, 2, 0]
     assert contents(user) == {"自己写的"}
-    after = count_own_rows(user)
-    assert {**after, "memory_change": 0} == {**before, "memory_change": 0}
+    assert {**count_own_rows(user), "memory_change": 0} == {**before, "memory_change": 0}
     assert not ForgottenKey.objects.filter(user=user).exists()
-    again = bring(CLAUDE_ARCHIVE)
-    assert again.counts["imported"] == done.counts["imported"]
+    assert bring(CLAUDE_ARCHIVE).counts["imported"] == done.counts["imported"]
 
 
 def test_what_was_built_on_since_is_kept_and_told(user: User, bring: Bring) -> None:

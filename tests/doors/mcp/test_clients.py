@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
+from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
@@ -22,28 +21,25 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services.people import create_token
 from apps.core.db import in_database
 from tests.support.http_server import HttpServer
+from tests.support.workers import database_url
 
-pytestmark = [pytest.mark.spec("T2", "X2")]
+pytestmark = pytest.mark.spec("T2")
 
 ROOT = Path(__file__).parents[3]
 RECENT = "jiyi://memories/recent"
 
 
-def stdio_environment(**own: str) -> dict[str, str]:
-    """What a process of `manage.py mcp` needs to use this run's database."""
-    database = connection.settings_dict
-    url = f"postgresql://{database['USER']}@/{database['NAME']}?host={database['HOST']}"
-    return {
-        "DATABASE_URL": os.environ.get("DATABASE_URL") or url,
-        "REDIS_URL": django_settings.REDIS_URL,
-        "JIYI_DATA_DIR": str(django_settings.DATA_DIR),
-        "SECRET_KEY": django_settings.SECRET_KEY,
-    } | own
-
-
 def over_stdio(*arguments: str, **environment: str) -> Client:
     command = StdioServerParameters(
-        command=sys.executable, args=[str(ROOT / "manage.py"), "mcp", *arguments], env=stdio_environment(**environment)
+        command=sys.executable,
+        args=[str(ROOT / "manage.py"), "mcp", *arguments],
+        env={
+            "DATABASE_URL": database_url(),
+            "REDIS_URL": settings.REDIS_URL,
+            "JIYI_DATA_DIR": str(settings.DATA_DIR),
+            "SECRET_KEY": settings.SECRET_KEY,
+            **environment,
+        },
     )
     return Client(command)
 
@@ -53,37 +49,23 @@ async def make_token(username: str, **options: Any) -> str:
     return await in_database(create_token, user=user, name="agent", **options)
 
 
-async def use_everything(client: Client, *, revision: str) -> None:
-    """List and use tools and resources, as the person's first client."""
-    assert client.protocol_version == revision
-    assert len((await client.list_tools()).tools) == 14
-    added = await client.call_tool("add_memory", {"content": "Mei plays the cello."})
-    found = await client.call_tool("search_memories", {"keyword": "cello"})
-    assert [one["id"] for one in found.structured_content["results"]] == [added.structured_content["memory"]["id"]]
-    made = await client.call_tool("createContext", {"title": "Deposit", "content": "Paid in May."})
-    context = made.structured_content["id"]
-    await client.call_tool("updateContext", {"id": context, "text": "Asked for it."})
-    read = await client.call_tool("fetchContext", {"id": context})
-    assert [entry["text"] for entry in read.structured_content["entries"]] == ["Asked for it."]
-    refused = await client.call_tool("fetchContext", {"id": added.structured_content["memory"]["id"]})
-    assert (refused.is_error, read_text(refused)) == (True, "This context does not exist.")
-    assert [str(one.uri) for one in (await client.list_resources()).resources] == ["jiyi://profile", RECENT]
-    assert await list_recent(client) == ["Mei plays the cello."]
-
-
-def read_text(result: Any) -> str:
-    return str(result.content[0].text)
-
-
 async def list_recent(client: Client) -> list[str]:
     read: Any = await client.read_resource(RECENT)
     return [one["text"] for one in json.loads(read.contents[0].text)["results"]]
 
 
 @pytest.mark.long
-async def test_a_client_uses_everything_over_stdio_until_its_token_is_revoked(transactional_db: None) -> None:
+async def test_a_client_uses_tools_and_resources_over_stdio_until_its_token_is_revoked(transactional_db: None) -> None:
     async with over_stdio(JIYI_TOKEN=await make_token("mei")) as client:
-        await use_everything(client, revision="2026-07-28")
+        assert client.protocol_version == "2026-07-28"
+        assert len((await client.list_tools()).tools) == 14
+        added = await client.call_tool("add_memory", {"content": "Mei plays the cello."})
+        found = await client.call_tool("search_memories", {"keyword": "cello"})
+        assert [one["id"] for one in found.structured_content["results"]] == [added.structured_content["memory"]["id"]]
+        refused = await client.call_tool("fetchContext", {"id": added.structured_content["memory"]["id"]})
+        assert (refused.is_error, refused.content[0].text) == (True, "This context does not exist.")
+        assert [str(one.uri) for one in (await client.list_resources()).resources] == ["jiyi://profile", RECENT]
+        assert await list_recent(client) == ["Mei plays the cello."]
         await in_database(ApiToken.objects.all().delete)
         with pytest.raises(MCPError, match="not a valid API token"):
             await client.call_tool("get_profile", {})

@@ -66,8 +66,7 @@ def test_2026_is_discovered_without_a_handshake(token: str) -> None:
 
 
 def test_a_revision_that_nobody_speaks_is_refused_with_those_that_are_spoken(token: str) -> None:
-    caller = McpCaller(token, MODERN)
-    response = caller.send("tools/list", **{"MCP-Protocol-Version": "2099-01-01"})
+    response = McpCaller(token, MODERN).send("tools/list", **{"MCP-Protocol-Version": "2099-01-01"})
     assert response.status_code == 400
     assert response.json()["error"]["code"] in (-32020, -32022)
 

@@ -287,8 +287,7 @@ def test_resources_are_listed_with_a_template_for_one_memory(caller: McpCaller) 
     "uri", ["jiyi://nothing", f"jiyi://memories/{NOWHERE}", "jiyi://memories/" + "-" * 36, "file:///etc/passwd"]
 )
 def test_a_resource_that_is_not_there_is_an_error_of_the_protocol(agent: McpCaller, uri: str) -> None:
-    response = agent.send("resources/read", {"uri": uri})
-    error = response.json()["error"]
+    error = agent.send("resources/read", {"uri": uri}).json()["error"]
     assert error["code"] == -32602
     assert "does not exist" in error["message"]
 

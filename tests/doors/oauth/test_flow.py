@@ -147,9 +147,7 @@ def test_a_token_counts_for_the_resource_that_was_asked_for(
 ) -> None:
     asked = None if resource is None else http_server.url + resource
     token = app.connect(window, resource=asked)["access_token"]
-    assert call(http_server.url, token).status_code == mcp
-    headers = {"Authorization": f"Bearer {token}"}
-    assert httpx2.get(f"{http_server.url}/memory/long-term", headers=headers).status_code == rest
+    assert (call(http_server.url, token).status_code, get_memories(http_server, token)) == (mcp, rest)
 
 
 def test_on_rest_a_token_has_its_scopes_and_nothing_else(
@@ -216,23 +214,19 @@ def test_nobody_is_sent_to_an_address_that_was_not_registered(app: App, window: 
 
 
 def test_a_program_on_the_persons_machine_listens_on_any_port(app: App, window: httpx2.Client) -> None:
-    address = app.authorization(redirect_uri="http://localhost:50123/callback")
-    page = window.get(address)
+    page = window.get(app.authorization(redirect_uri="http://localhost:50123/callback"))
     assert page.status_code == 200
     assert "an application on this device (localhost:50123)" in page.text
 
 
-def test_a_code_is_worth_something_to_its_client_once_and_for_a_minute(
-    app: App, window: httpx2.Client, http_server: HttpServer
-) -> None:
+def test_a_code_is_worth_something_to_its_client_once_and_for_a_minute(app: App, window: httpx2.Client) -> None:
     code = app.get_code(window)
     assert app.redeem(code, code_verifier="x" * 64).json()["error"] == "invalid_grant"
     code = app.get_code(window)
     assert app.redeem(code, redirect_uri="http://localhost:1/callback").json()["error"] == "invalid_request"
-    with httpx2.Client(base_url=http_server.url) as client:
-        other = App(client, verifier=app.verifier)
-        other.register()
-        assert other.redeem(app.get_code(window)).json()["error"] == "invalid_grant"
+    other = App(app.http, verifier=app.verifier)
+    other.register()
+    assert other.redeem(app.get_code(window)).json()["error"] == "invalid_grant"
     code = app.get_code(window)
     Grant.objects.filter(code=code).update(expires=timezone.now() - timedelta(seconds=1))
     assert app.redeem(code).json()["error"] == "invalid_grant"
@@ -293,13 +287,8 @@ def test_windows_of_one_client_may_refresh_at_once(
     app: App, window: httpx2.Client, http_server: HttpServer, count: int
 ) -> None:
     first = app.connect(window, resource=None)
-
-    def refresh(_number: int) -> Any:
-        with httpx2.Client(base_url=http_server.url, timeout=200) as http:
-            return App(http, client_id=app.client_id).refresh(first["refresh_token"])
-
     with ThreadPoolExecutor(count) as pool:
-        answers = list(pool.map(refresh, range(count)))
+        answers = list(pool.map(app.refresh, [first["refresh_token"]] * count))
     assert [answer.status_code for answer in answers] == [200] * count
     pairs = [answer.json() for answer in answers]
     assert len({pair["access_token"] for pair in pairs}) == count
@@ -318,8 +307,8 @@ def test_a_token_that_was_given_back_has_no_time_of_grace(app: App, window: http
 
 
 def get_memories(server: HttpServer, token: str) -> int:
-    with httpx2.Client(base_url=server.url, timeout=200) as http:
-        return http.get("/memory/long-term", headers={"Authorization": f"Bearer {token}"}).status_code
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx2.get(f"{server.url}/memory/long-term", headers=headers, timeout=200).status_code
 
 
 @pytest.mark.parametrize("verifier", ["", "x" * 64])
@@ -331,8 +320,7 @@ def test_a_code_that_is_used_again_ends_what_was_issued_for_it(
     tokens = app.refresh(tokens["refresh_token"]).json()
     other = app.connect(window, resource=None)
     assert get_memories(http_server, tokens["access_token"]) == 200
-    again = app.redeem(code, code_verifier=verifier or app.verifier)
-    assert again.json()["error"] == "invalid_grant"
+    assert app.redeem(code, code_verifier=verifier or app.verifier).json()["error"] == "invalid_grant"
     assert get_memories(http_server, tokens["access_token"]) == 401
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert get_memories(http_server, other["access_token"]) == 200  # for another code
@@ -341,10 +329,9 @@ def test_a_code_that_is_used_again_ends_what_was_issued_for_it(
 def test_another_client_ends_nothing_with_a_code(app: App, window: httpx2.Client, http_server: HttpServer) -> None:
     code = app.get_code(window, resource=None)
     tokens = app.redeem(code).json()
-    with httpx2.Client(base_url=http_server.url, timeout=200) as http:
-        other = App(http, verifier=app.verifier)
-        other.register()
-        assert other.redeem(code).json()["error"] == "invalid_grant"
+    other = App(app.http, verifier=app.verifier)
+    other.register()
+    assert other.redeem(code).json()["error"] == "invalid_grant"
     assert app.redeem("no-code").json()["error"] == "invalid_grant"
     assert get_memories(http_server, tokens["access_token"]) == 200
 
@@ -353,13 +340,8 @@ def test_a_code_that_is_used_twice_at_once_is_worth_nothing(
     app: App, window: httpx2.Client, http_server: HttpServer
 ) -> None:
     code = app.get_code(window, resource=None)
-
-    def redeem(_number: int) -> Any:
-        with httpx2.Client(base_url=http_server.url, timeout=200) as http:
-            return App(http, client_id=app.client_id, verifier=app.verifier).redeem(code)
-
     with ThreadPoolExecutor(2) as pool:
-        answers = [answer for answer in pool.map(redeem, range(2)) if answer.status_code == 200]
+        answers = [answer for answer in pool.map(app.redeem, [code] * 2) if answer.status_code == 200]
     assert len(answers) <= 1
     for answer in answers:
         assert get_memories(http_server, answer.json()["access_token"]) == 401

@@ -151,8 +151,7 @@ def test_a_client_is_named_by_the_address_of_its_metadata(
     app: App, window: httpx2.Client, document: dict[str, Any]
 ) -> None:
     app.client_id = DOCUMENT
-    page = window.get(app.authorization())
-    assert "Connect Agent (agent.example) to your memory?" in page.text
+    assert "Connect Agent (agent.example) to your memory?" in window.get(app.authorization()).text
     assert app.connect(window)["scope"] == "read write"
 
 

@@ -15,7 +15,7 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.spec("T3"), pytest.mark.long]
 
 START: Any = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
 
@@ -24,7 +24,7 @@ def ask(client: openai.OpenAI, *messages: Any) -> str | None:
     return client.chat.completions.create(model="jiyi", messages=messages).choices[0].message.content
 
 
-@pytest.mark.spec("T3", "C6")
+@pytest.mark.spec("C6")
 def test_the_same_message_to_two_models_at_once_is_stored_once_with_the_last_reply(
     client: openai.OpenAI, model: ScriptedModel
 ):
@@ -45,7 +45,7 @@ def test_the_same_message_to_two_models_at_once_is_stored_once_with_the_last_rep
     assert Turn.objects.filter(session=Session.objects.get()).count() == 2
 
 
-@pytest.mark.spec("T3", "C6")
+@pytest.mark.spec("C6")
 def test_two_messages_at_once_are_both_kept(client: openai.OpenAI, model: ScriptedModel):
     gate = Gate()
     model.script(answer("Hello!"), Reply((gate, answer("One."))), answer("Two."))
@@ -62,7 +62,7 @@ def test_two_messages_at_once_are_both_kept(client: openai.OpenAI, model: Script
     }  # fmt: skip
 
 
-@pytest.mark.spec("M6", "T3")
+@pytest.mark.spec("M6")
 def test_the_prompt_of_a_clients_turn_can_be_rebuilt_but_for_its_own_instructions(
     alice: ApiClient, client: openai.OpenAI, model: ScriptedModel
 ):

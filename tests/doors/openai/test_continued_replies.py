@@ -9,19 +9,9 @@ import pytest
 
 from apps.conversations.models import Message, MessageStatus, Session
 from apps.doors.openai.request import read_chat_request
-from tests.doors.openai.test_chat_completions import (
-    CALL,
-    TOOLS,
-    ask,
-    assistant,
-    completion,
-    read_text,
-    stored,
-    texts,
-    user,
-)
+from tests.doors.openai.test_chat_completions import CALL, TOOLS, ask, assistant, read_text, stored, texts, user
 from tests.support.answers import answer
-from tests.support.scripted_model import Reply, ScriptedModel
+from tests.support.scripted_model import Reply, ScriptedModel, call_tools
 
 pytestmark = pytest.mark.spec("T3")
 
@@ -83,7 +73,7 @@ def test_what_followed_a_reply_stays_when_its_beginning_is_sent_alone(client: op
 
 def test_a_beginning_after_tools_have_run(client: openai.OpenAI, model: ScriptedModel):
     called: Any = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    model.script(completion(called, finish_reason="tool_calls"), completion(assistant(" rains.")))
+    model.script(call_tools(CALL), Reply((" rains.",)))
     asked: list[Any] = [user("Weather?")]
     ask(client, *asked, tools=TOOLS)
     asked += [called, {"role": "tool", "tool_call_id": "call_1", "content": "rain"}, assistant("It")]
@@ -105,5 +95,4 @@ def test_a_beginning_after_tools_have_run(client: openai.OpenAI, model: Scripted
 )
 def test_what_is_a_beginning(after: list[Any], beginning: str, relayed: bool):
     request = read_chat_request({"messages": [user("Hi"), *after]}, whole=False).conversation
-    assert request is not None
     assert (request.given.beginning, request.relayed is not None) == (beginning, relayed)

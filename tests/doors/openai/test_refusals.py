@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.openai.tables import count_rows
-from tests.doors.openai.test_chat_completions import assistant, user
+from tests.doors.openai.test_chat_completions import assistant, count_rows, user
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 

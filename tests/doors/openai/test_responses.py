@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -14,15 +13,18 @@ from apps.conversations.models import Message, Session
 from apps.doors.models import StoredResponse
 from apps.memory.entries import create_memory
 from apps.memory.models import LongTermMemory, WorkingMemory
-from tests.doors.openai.tables import count_rows
-from tests.doors.openai.test_chat_completions import assistant, completion, texts
+from tests.doors.openai.test_chat_completions import count_rows, texts
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
-from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
+from tests.support.scripted_model import Reply, ScriptedModel, call, call_tools, refuse_with
 
-pytestmark = pytest.mark.long_except(
-    "test_a_response_is_a_turn_with_memory", "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history"
-)
+pytestmark = [
+    pytest.mark.spec("T3"),
+    pytest.mark.long_except(
+        "test_a_response_is_a_turn_with_memory",
+        "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history",
+    ),
+]
 
 GET_WEATHER = {"name": "get_weather", "description": "The weather.", "parameters": {"type": "object"}, "strict": False}
 TOOLS: Any = [{"type": "function", **GET_WEATHER}]
@@ -34,28 +36,6 @@ def ask(client: openai.OpenAI, given: Any, previous: str | None = None, **option
     return client.responses.create(**{"model": "jiyi", **options}, input=given, previous_response_id=previous)
 
 
-def make_call(number: int, **arguments: str) -> dict[str, Any]:
-    function = {"name": "get_weather", "arguments": json.dumps(arguments)}
-    return {"id": f"call_{number}", "type": "function", "function": function}
-
-
-def whole_calls(*calls: dict[str, Any]) -> Json:
-    message = {"role": "assistant", "content": None, "tool_calls": list(calls)}
-    return completion(message, finish_reason="tool_calls")
-
-
-def stream_calls(*calls: dict[str, Any]) -> Reply:
-    """A stream in which the arguments of each call come in two pieces."""
-    deltas: list[dict[str, Any]] = []
-    for at, call in enumerate(calls):
-        text = call["function"]["arguments"]
-        first = {**call, "function": {"name": call["function"]["name"], "arguments": text[:4]}}
-        deltas += [{"index": at, **first}, {"index": at, "function": {"arguments": text[4:]}}]
-    events = [{"choices": [{"index": 0, "delta": {"tool_calls": [delta]}}]} for delta in deltas]
-    pieces = [f"data: {json.dumps(event)}\n\n".encode() for event in events]
-    return Reply(tuple(pieces), finish_reason="tool_calls")
-
-
 def result(number: int, output: Any) -> Any:
     return {"type": "function_call_output", "call_id": f"call_{number}", "output": output}
 
@@ -65,7 +45,6 @@ def sent(model: ScriptedModel, at: int = -1) -> list[Any]:
     return model.chat_requests[at].said
 
 
-@pytest.mark.spec("T3")
 def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
     entry = {"category": "preference", "key": "drink", "value": "tea"}
@@ -86,13 +65,11 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     (message,) = response.output
     assert isinstance(message, openai.types.responses.ResponseOutputMessage)
     assert message.content[0].annotations == []
-    assert response.usage is not None
     assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens > 100
     reply = Message.objects.get(role="assistant")
     assert (response.id, message.id) == (f"resp_{reply.id.hex}", f"msg_{reply.id.hex}")
     assert raw.headers["X-Session-Id"] == str(Session.objects.get().id)
-    told = response.model_extra["jiyi"]
-    assert [item["text"] for item in told["memories_used"]] == ["home: York"]
+    assert [item["text"] for item in response.model_extra["jiyi"]["memories_used"]] == ["home: York"]
     assert texts() == ["Where is my home? I like tea.", "You live in York."]
     (asked,) = model.chat_requests
     assert "<application>\nBe brief.\n</application>" in asked.blocks
@@ -102,7 +79,7 @@ def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenA
     assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
 
 
-@pytest.mark.spec("T3", "C6")
+@pytest.mark.spec("C6")
 def test_a_stream_has_the_events_that_clients_wait_for(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("你好，小明！Nice."), answer("Again."))
     with client.responses.stream(model="jiyi", input="我叫小明") as stream:
@@ -130,7 +107,6 @@ def test_a_stream_has_the_events_that_clients_wait_for(alice: ApiClient, client:
     assert events[-1].data["response"]["id"] == events[0].data["response"]["id"]
 
 
-@pytest.mark.spec("T3")
 def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
     client: openai.OpenAI, model: ScriptedModel
 ):
@@ -146,7 +122,6 @@ def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
     assert WorkingMemory.objects.get().turn_count == 3
 
 
-@pytest.mark.spec("T3")
 def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: openai.OpenAI, model: ScriptedModel):
     replies = ["Hello.", "Nice city.", "Big.", "Nice town.", "Small.", "Huge."]
     model.script(*map(answer, replies))
@@ -168,7 +143,6 @@ def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: op
     assert Session.objects.count() == 1
 
 
-@pytest.mark.spec("T3")
 def test_replies_may_be_sent_back_by_reference_as_the_ai_sdk_does(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello Mel."), answer("Mel."))
     first = ask(client, "I'm Mel.")
@@ -182,7 +156,6 @@ def test_replies_may_be_sent_back_by_reference_as_the_ai_sdk_does(client: openai
     assert caught.value.param == "input"
 
 
-@pytest.mark.spec("T3")
 def test_the_session_header_names_the_session(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("Yes."), answer("Other."))
     first = client.responses.with_raw_response.create(model="jiyi", input="Hi")
@@ -196,21 +169,16 @@ def test_the_session_header_names_the_session(client: openai.OpenAI, model: Scri
     assert Session.objects.count() == 2
 
 
-@pytest.mark.spec("T3")
 @pytest.mark.parametrize("stream", [False, True])
 def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     alice: ApiClient, client: openai.OpenAI, model: ScriptedModel, stream: bool
 ):
     create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
-    calls = [make_call(1, city="York"), make_call(2, city="Leeds")]
-    again = make_call(3, city="Selby")
-    if stream:
-        model.script(answer("Hi."), stream_calls(*calls), stream_calls(again), Reply(("It rains.",)), answer("Bye."))
-    else:
-        rain = completion(assistant("It rains."))
-        model.script(answer("Hi."), whole_calls(*calls), whole_calls(again), rain, answer("Bye."))
+    cities = enumerate(("York", "Leeds", "Selby"), start=1)
+    *calls, again = (call("get_weather", {"city": city}, id=f"call_{number}") for number, city in cities)
+    model.script(answer("Hi."), call_tools(*calls), call_tools(again), Reply(("It rains.",)), answer("Bye."))
 
-    def call(given: Any, previous: str, **options: Any) -> Any:
+    def respond(given: Any, previous: str, **options: Any) -> Any:
         body: Any = {"model": "m9", "input": given, "previous_response_id": previous, "tools": TOOLS, **options}
         if not stream:
             return client.responses.create(**body)
@@ -218,7 +186,7 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
             return events.get_final_response()
 
     hello = ask(client, "Hello")
-    first = call("Weather at my home and in Leeds?", hello.id, instructions="Use tools.")
+    first = respond("Weather at my home and in Leeds?", hello.id, instructions="Use tools.")
     assert [(item.type, item.call_id, item.name, item.arguments) for item in first.output] == [
         ("function_call", "call_1", "get_weather", '{"city": "York"}'),
         ("function_call", "call_2", "get_weather", '{"city": "Leeds"}'),
@@ -228,7 +196,7 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     assert "<application>\nUse tools.\n</application>\n\n" in asked.messages[0]["content"]
     assert '"value": "York"' in asked.blocks
     assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?"]
-    second = call([result(1, "rain"), result(2, "sun")], first.id)
+    second = respond([result(1, "rain"), result(2, "sun")], first.id)
     # Without the instructions, which are those of one request, as OpenAI has it.
     assert model.chat_requests[2].messages[1:] == [
         *asked.messages[1:],
@@ -236,7 +204,7 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
         {"role": "tool", "tool_call_id": "call_2", "content": "sun"},
     ]
-    third = call([result(3, [{"type": "input_text", "text": "fog"}])], second.id)
+    third = respond([result(3, [{"type": "input_text", "text": "fog"}])], second.id)
     assert third.output_text == "It rains."
     assert [line["role"] for line in model.chat_requests[3].messages[3:]] == [
         "user", "assistant", "tool", "tool", "assistant", "tool",
@@ -269,7 +237,6 @@ def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: Scrip
         ask(client, "And?", previous=f"resp_{failed.id.hex}")
 
 
-@pytest.mark.spec("T3")
 def test_nothing_is_stored_where_the_client_says_so(client: openai.OpenAI, model: ScriptedModel):
     model.script(answer("Hello."), answer("York."))
     kept = ask(client, "Hi")
@@ -292,7 +259,7 @@ def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, model: Sc
 
 
 def test_a_title_is_answered_and_leaves_nothing(client: openai.OpenAI, model: ScriptedModel):
-    model.script(completion(assistant("Tea")))
+    model.script(Reply(("Tea",)))
     before = count_rows()
     assert ask(client, "Name this.", extra_headers={"X-Task": "title"}).output_text == "Tea"
     assert model.chat_requests[0].messages == [{"role": "user", "content": "Name this."}]

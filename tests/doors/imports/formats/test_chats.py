@@ -1,4 +1,4 @@
-"""ChatGPT, Claude, DeepSeek and Grok: the path that was seen last, what is remembered, and nothing that was hidden."""
+"""ChatGPT, Claude, DeepSeek, Grok, Gemini: the path that was seen last, what is remembered, nothing that was hidden."""
 
 from __future__ import annotations
 
@@ -15,17 +15,23 @@ from apps.doors.imports.formats.chats import (
     read_deepseek_conversation,
     read_grok_conversation,
 )
+from apps.doors.imports.formats.uploads import UnknownFormat, UnreadableFile
 from tests.doors.imports.samples import (
     CHATGPT_ARCHIVE,
     CHATGPT_CONVERSATION,
     CLAUDE_ARCHIVE,
     CLAUDE_CONVERSATION,
     DEEPSEEK_CONVERSATION,
+    GEMINI_ACTIVITY,
+    GEMINI_PAGE,
     GROK_EXPORT,
     as_json,
     detect,
+    gemini,
+    gemini_cell,
     make_zip,
     read,
+    texts,
 )
 
 ROOT = "00000000-0000-4000-8000-000000000000"
@@ -52,12 +58,7 @@ def read_one(value: dict[str, Any]) -> PastConversation:
         found = read_claude_conversation(value)
     else:
         found = (read_deepseek_conversation if "inserted_at" in value else read_chatgpt_conversation)(value)
-    assert isinstance(found, PastConversation)
     return found
-
-
-def texts(found: PastConversation) -> list[tuple[str, str]]:
-    return [(message.role, message.content) for message in found.messages]
 
 
 # ChatGPT
@@ -65,7 +66,6 @@ def texts(found: PastConversation) -> list[tuple[str, str]]:
 
 def test_the_path_to_the_current_node_is_the_conversation() -> None:
     (found,) = read(CHATGPT_ARCHIVE)
-    assert isinstance(found, PastConversation)
     assert (found.source_id, found.title) == ("65e1c0de-0000-4000-8000-000000000001", "搬家计划")
     assert (found.learns, found.started_at) == (True, datetime(2024, 3, 1, 0, 0, 0, 500_000, tzinfo=UTC))
     assert [message.source_id for message in found.messages] == ["ask", "answer"]
@@ -120,7 +120,6 @@ def test_what_the_page_does_not_show_is_left_out(chatgpt: dict[str, Any], change
 @pytest.mark.parametrize("value", [None, 5, "text", {}, {"title": "t", "mapping": []}])
 def test_what_is_no_conversation_is_said_to_be_none(value: Any) -> None:
     for found in (read_chatgpt_conversation(value), read_deepseek_conversation(value)):
-        assert isinstance(found, Omission)
         assert found.reason is LeftOut.MALFORMED
 
 
@@ -294,14 +293,12 @@ def test_the_newest_branch_is_the_conversation() -> None:
     data = make_zip({"conversations.json": as_json([DEEPSEEK_CONVERSATION]), "user.json": as_json({"user_id": "u"})})
     assert detect(data) == "deepseek"
     (found,) = read(data)
-    assert isinstance(found, PastConversation)
     assert (found.source_id, found.title) == ("5a1c0000-0000-4000-8000-000000000001", "搬家清单")
     assert texts(found) == [
         ("user", "我四月要从成都搬到厦门，帮我列个清单。"),
         ("assistant", "先退租，再订车。"),
         ("user", "我还有一只叫团子的猫。"),
     ]
-    assert found.started_at is not None
     assert found.started_at.isoformat() == "2026-02-01T09:00:00.125000+08:00"
     assert found.left_out == {LeftOut.THINKING: 1, LeftOut.OTHER_BRANCH: 1}
 
@@ -328,7 +325,6 @@ def test_searches_and_files_are_counted(deepseek: dict[str, Any]) -> None:
 
 def test_the_branch_with_the_newest_message_is_the_conversation() -> None:
     found, left_out = read(as_json(GROK_EXPORT))
-    assert isinstance(found, PastConversation)
     assert (found.source_id, found.title, found.learns) == ("97c20000-0000-4000-8000-000000000001", "跑步", True)
     assert texts(found) == [("user", "我每天早上跑五公里。"), ("assistant", "Great. Where?")]
     assert [message.said_at for message in found.messages] == [
@@ -340,9 +336,7 @@ def test_the_branch_with_the_newest_message_is_the_conversation() -> None:
 
 @pytest.mark.parametrize("value", [None, 5, {}, {"conversation": {"title": "t"}, "responses": 5}])
 def test_what_is_no_conversation_of_grok_is_said_to_be_none(value: Any) -> None:
-    found = read_grok_conversation(value)
-    assert isinstance(found, Omission)
-    assert found.reason is LeftOut.MALFORMED
+    assert read_grok_conversation(value).reason is LeftOut.MALFORMED
 
 
 def test_a_temporary_chat_of_grok_is_for_reading_only() -> None:
@@ -350,7 +344,6 @@ def test_a_temporary_chat_of_grok_is_for_reading_only() -> None:
     value["conversation"] |= {"temporary": True, "leaf_response_id": "g2"}
     value["responses"] += [None, {"response": {"_id": ["x"], "create_time": {"$date": {"$numberLong": "9" * 5_000}}}}]
     found = read_grok_conversation(value)
-    assert isinstance(found, PastConversation)
     assert (found.learns, [message.source_id for message in found.messages]) == (False, ["g1", "g2"])
 
 
@@ -389,3 +382,76 @@ def test_a_message_whose_parent_is_missing_goes_on_with_what_precedes(
     ]
     found = read_one(claude)
     assert ([message.content for message in found.messages], found.left_out) == (["a", "b", "c", "d"], {})
+
+
+# Gemini: prompts with their answers, put together to conversations; nothing of other activity
+
+
+def test_prompts_within_half_an_hour_are_a_conversation_unless_they_name_theirs() -> None:
+    first, second, linked, left_out = read(as_json(GEMINI_ACTIVITY))
+    assert texts(first) == [("user", "Hi"), ("assistant", "Hello")]
+    assert texts(second) == [
+        ("user", "我喜欢喝咖啡"), ("assistant", "好的。"), ("user", "And tea?"),
+        ("assistant", "Green & black.\n\n- one\n- two"),
+    ]  # fmt: skip
+    assert (second.title, second.left_out) == ("我喜欢喝咖啡", {LeftOut.ATTACHMENT: 1})
+    assert second.messages[0].said_at == datetime(2026, 3, 2, 9, 15, tzinfo=UTC)
+    assert (linked.source_id, len(linked.messages)) == ("9d0b", 1)
+    assert left_out == Omission(LeftOut.UNSUPPORTED, label="My Activity", count=2)
+
+
+def test_a_page_says_the_same() -> None:
+    found, left_out = read(GEMINI_PAGE)
+    assert texts(found) == [
+        ("user", "我喜欢喝咖啡"), ("assistant", "好的。"), ("user", "And tea?"), ("assistant", "Yes"),
+    ]  # fmt: skip
+    assert found.messages[0].said_at == datetime(2026, 3, 2, 9, 15, tzinfo=UTC)
+    assert found.left_out == {LeftOut.ATTACHMENT: 1}
+    assert left_out == Omission(LeftOut.UNSUPPORTED, label="My Activity", count=1)
+
+
+def test_a_newer_export_continues_the_conversation() -> None:
+    older, newer = read(as_json(GEMINI_ACTIVITY[3:])), read(as_json(GEMINI_ACTIVITY))
+    assert older[1].source_id == newer[1].source_id
+    assert older[1].messages == newer[1].messages[:2]
+
+
+@pytest.mark.parametrize("time", ["Mar 32, 2026, 9:00:00 AM UTC", "2026年3月2日 09:00:00 CST"])
+def test_without_a_time_that_can_be_read_each_prompt_stands_alone(time: str) -> None:
+    page = "<html>" + gemini_cell("Prompted&nbsp;Hello<br>there", time, "<p>Yes</p>") + gemini_cell("你好", time, "好")
+    items = read(page.encode())
+    assert [
+        (message.role, message.content, message.said_at)
+        for item in items
+        if isinstance(item, PastConversation)
+        for message in item.messages
+    ] == [
+        ("user", "你好", None), ("assistant", "好", None), ("user", "Hello\nthere", None), ("assistant", "Yes", None),
+    ]  # fmt: skip
+    assert len(items) == 2
+
+
+def test_a_prompt_may_hold_a_time_and_a_record_without_one_is_left_out() -> None:
+    cells = gemini_cell("Prompted&nbsp;Wake me<br>at 07:00:00<br>please", "Mar 2, 2026, 9:00:00 AM UTC", "")
+    found, left_out = read(("<html>" + cells + gemini_cell("Prompted&nbsp;Hi", "yesterday", "Yes")).encode())
+    assert [message.content for message in found.messages] == ["Wake me\nat 07:00:00\nplease"]
+    assert left_out == Omission(LeftOut.UNSUPPORTED, label="My Activity", count=1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<html><body>Hi</body></html>",
+        gemini_cell("Watched", "Mar 1, 2026", "", "YouTube").encode(),
+        as_json([gemini("x", "")] * 0),
+    ],
+)
+def test_another_page_is_not_taken_for_it(data: bytes) -> None:
+    with pytest.raises(UnknownFormat):
+        detect(data)
+
+
+def test_a_page_without_an_end_is_given_up() -> None:
+    page = GEMINI_PAGE + b'<div class="outer-cell' + b"x" * (9 * 1024**2)
+    with pytest.raises(UnreadableFile, match="too large"):
+        read(page)

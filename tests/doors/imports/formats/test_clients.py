@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.doors.imports.formats.base import Item, LeftOut, Omission, PastConversation, PastMemory
+from apps.doors.imports.formats.base import LeftOut, Omission, PastConversation, PastMemory
 from tests.doors.imports.samples import (
     FILES,
     LIBRECHAT_CONVERSATION,
@@ -21,13 +21,8 @@ from tests.doors.imports.samples import (
     make_zip,
     read,
     tavern,
+    texts,
 )
-
-
-def texts(found: Item) -> list[tuple[str, str]]:
-    assert isinstance(found, PastConversation)
-    return [(message.role, message.content) for message in found.messages]
-
 
 # Open WebUI
 
@@ -37,7 +32,6 @@ def test_the_chat_that_was_shown_is_the_conversation() -> None:
     assert texts(found) == [
         ("user", "我开了一家面包店。"), ("assistant", "The version that was shown."), ("user", "It opens at six."),
     ]  # fmt: skip
-    assert isinstance(found, PastConversation)
     assert (found.source_id, found.title) == ("0a1b0000-0000-4000-8000-000000000001", "🥖 Bakery")
     assert found.messages[0].said_at == found.started_at == datetime(2026, 1, 1, tzinfo=UTC)
     assert found.left_out == {LeftOut.ATTACHMENT: 1, LeftOut.OTHER_BRANCH: 1}
@@ -48,7 +42,6 @@ def test_reasoning_is_cut_from_a_reply() -> None:
     chat["chat"]["history"]["currentId"] = "w3"
     (found,) = read(as_json([chat]))
     assert texts(found)[-1] == ("assistant", "Another version.")
-    assert isinstance(found, PastConversation)
     assert found.left_out[LeftOut.THINKING] == 1
 
 
@@ -69,7 +62,6 @@ def test_memories_of_open_webui_come_with_their_days_and_other_peoples_do_not() 
 def test_the_newest_branch_of_librechat_is_the_conversation(shape: str) -> None:
     (found,) = read(FILES[shape][1])
     assert texts(found) == [("user", "我在学大提琴。"), ("assistant", "很好！")]
-    assert isinstance(found, PastConversation)
     assert (found.source_id, found.title) == ("4c1b0000-0000-4000-8000-000000000001", "大提琴")
     assert found.messages[1].said_at == datetime(2026, 2, 3, 10, 0, 3, tzinfo=UTC)
     assert found.left_out == {
@@ -94,10 +86,8 @@ def test_topics_are_conversations_in_order_along_the_chosen_branch(shape: str) -
         ("user", "杭州有什么好吃的？我不吃辣。"), ("assistant", "回答一"), ("user", "I live in Hangzhou."),
     ]  # fmt: skip
     assert texts(session) == [("user", "Hello.")]
-    assert isinstance(topic, PastConversation)
     assert (topic.source_id, topic.title) == ("tpc_1", "杭州美食")
     assert topic.left_out == {LeftOut.OTHER_BRANCH: 1, LeftOut.TOOL: 1}
-    assert isinstance(session, PastConversation)
     assert session.source_id == "ssn_1"
 
 
@@ -118,7 +108,6 @@ def test_a_chat_with_a_character_is_a_conversation() -> None:
         ("assistant", "Welcome, traveller."), ("user", "我叫汤姆，我怕黑。"), ("user", "Hidden from the model."),
         ("assistant", "A candle, then."),
     ]  # fmt: skip
-    assert isinstance(found, PastConversation)
     assert (found.title, found.started_at) == ("Vex", datetime(2026, 1, 12, 10, 3, 22, tzinfo=UTC))
     assert [message.said_at and message.said_at.strftime("%H:%M:%S") for message in found.messages] == [
         "10:03:00", "22:04:00", "22:06:00", "22:07:10",
@@ -132,14 +121,12 @@ def test_each_file_is_a_conversation_also_a_copy_that_branches_off() -> None:
     assert [len(texts(item)) for item in items] == [4, 3]
     assert len({item.source_id for item in items if isinstance(item, PastConversation)}) == 2
     (alone,) = read(lines)
-    assert isinstance(alone, PastConversation)
     assert alone.source_id == items[0].source_id  # type: ignore[union-attr]
 
 
 def test_names_that_newer_versions_leave_out_come_from_the_messages() -> None:
     head = SILLY_TAVERN_CHAT[0] | {"user_name": "unused", "character_name": "unused"}
     (found,) = read(as_lines([head, *SILLY_TAVERN_CHAT[1:]]))
-    assert isinstance(found, PastConversation)
     assert found.title == "Vex"
 
 
@@ -174,5 +161,4 @@ def test_a_broken_message_costs_no_other(value: dict[str, Any], place: Any, brok
 def test_a_broken_line_of_sillytavern_is_counted(line: bytes) -> None:
     left_out, found = read(as_lines(SILLY_TAVERN_CHAT) + line)
     assert len(texts(found)) == 4
-    assert isinstance(left_out, Omission)
     assert left_out.reason is LeftOut.MALFORMED

@@ -8,20 +8,16 @@ from typing import Any
 import pytest
 
 from apps.doors.imports.formats import own
-from apps.doors.imports.formats.base import ExportedRow, LeftOut, Omission, PastConversation, PastMemory
+from apps.doors.imports.formats.base import ExportedRow, LeftOut, Omission, PastConversation
 from tests.doors.imports.samples import FILES, PLAIN_LINES, as_json, as_lines, read
 
 
 def test_lines_become_conversations_memories_and_entries() -> None:
     cats, french, shrimp, home = sorted(read(as_lines(PLAIN_LINES)), key=lambda item: type(item).__name__)
-    assert isinstance(cats, PastConversation)
-    assert isinstance(french, PastConversation)
     assert (cats.source_id, cats.title, len(cats.messages)) == ("a", "Cats", 2)
     assert cats.started_at == datetime(2024, 1, 1, 10, tzinfo=UTC)
     assert (french.source_id, french.messages[0].content) == ("b", "我在学法语")
     assert french.started_at == datetime(2024, 1, 2, 10, tzinfo=UTC)
-    assert isinstance(shrimp, PastMemory)
-    assert isinstance(home, PastMemory)
     assert (shrimp.content, shrimp.tags) == ("用户对虾过敏", ("健康",))
     assert shrimp.said_at == datetime(2024, 2, 1, tzinfo=UTC)
     assert (home.key, home.value, home.category, home.content) == ("home", "York", "fact", "")
@@ -30,7 +26,6 @@ def test_lines_become_conversations_memories_and_entries() -> None:
 def test_an_array_and_an_object_of_messages_are_the_same() -> None:
     assert read(as_json(PLAIN_LINES)) == read(as_lines(PLAIN_LINES))
     (conversation,) = read(FILES["plain conversation"][1])
-    assert isinstance(conversation, PastConversation)
     assert (conversation.title, conversation.messages[0].content) == ("t", "我叫李雷")
 
 
@@ -65,7 +60,6 @@ def test_what_is_empty_is_left_out() -> None:
 def test_messages_of_tools_and_the_system_are_left_out() -> None:
     lines = [{"role": role, "content": "x"} for role in ("user", "tool", "system", "assistant")]
     (conversation,) = read(as_lines(lines))
-    assert isinstance(conversation, PastConversation)
     assert [message.role for message in conversation.messages] == ["user", "assistant"]
     assert conversation.left_out == {LeftOut.TOOL: 1, LeftOut.HIDDEN: 1}
 
@@ -85,7 +79,6 @@ def test_messages_of_tools_and_the_system_are_left_out() -> None:
 )
 def test_content_may_be_in_parts(content: Any, said: str, left_out: dict[LeftOut, int]) -> None:
     (conversation,) = read(as_lines([{"role": "user", "content": content}]))
-    assert isinstance(conversation, PastConversation)
     assert [message.content for message in conversation.messages] == [said]
     assert conversation.left_out == left_out
 
@@ -97,7 +90,6 @@ def test_files_without_sessions_are_conversations_of_their_own() -> None:
     for lines in beginnings:
         for more in ([], [hello], [hello, hello]):
             (conversation,) = read(as_lines(lines + more))
-            assert isinstance(conversation, PastConversation)
             assert len({message.source_id for message in conversation.messages}) == 1 + len(more)
             names.append(conversation.source_id)
     assert len(set(names)) == len(beginnings), "a file that went on is still the same conversation"

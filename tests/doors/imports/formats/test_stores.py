@@ -18,6 +18,7 @@ from tests.doors.imports.samples import (
     as_json,
     make_zip,
     read,
+    texts,
 )
 
 
@@ -75,20 +76,14 @@ def test_an_agent_file_has_blocks_and_a_conversation() -> None:
     data = as_json(LETTA_AGENT_FILE)
     assert [(memory.content, memory.tags) for memory in memories(data)] == [("用户叫李雷", ()), ("用户是护士", ())]
     (found,) = conversations(data)
-    assert (found.title, [(message.role, message.content) for message in found.messages]) == (
-        "memo",
-        [("user", "I moved to Leeds."), ("assistant", "Welcome!")],
-    )
+    assert (found.title, texts(found)) == ("memo", [("user", "I moved to Leeds."), ("assistant", "Welcome!")])
     assert found.left_out == {LeftOut.HIDDEN: 1, LeftOut.TOOL: 1}
     assert (LeftOut.ASSISTANT, "persona", 1) in omissions(data)
 
 
 def test_of_memgpts_kind_the_tool_says_the_answer_and_the_text_is_thinking() -> None:
     (found,) = conversations(as_json(LETTA_OLD_AGENT_FILE))
-    assert [(message.role, message.content) for message in found.messages] == [
-        ("user", "我养了一只猫"),
-        ("assistant", "它叫什么？"),
-    ]
+    assert texts(found) == [("user", "我养了一只猫"), ("assistant", "它叫什么？")]
     assert found.left_out == {LeftOut.HIDDEN: 1, LeftOut.THINKING: 1, LeftOut.TOOL: 1}
     assert [memory.content for memory in memories(as_json(LETTA_OLD_AGENT_FILE))] == ["Her name is Ada."]
 
