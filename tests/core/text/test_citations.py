@@ -2,69 +2,26 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.text.citations import drop_contained, find_citation_spans, find_citations, holds, list_missing
 
-CHINESE = [
-    "《中华人民共和国民法典》第五百七十七条",
-    "《民法典》第577条第1款第（二）项、第584条和第585条",
-    "《刑法》第二百七十六条之一第一款",
-    "《最高人民法院关于适用〈中华人民共和国民法典〉有关担保制度的解释（一）》第十三条",
-    "《劳动合同法》（2012修正）第三十九条",
-    "《中华人民共和国个人信息保护法》",
-    "民法典第一千一百六十五条",
-    "数据安全法第二十一条",
-    "对外贸易法第三条",
-    "GDPR第6条",
-    "法释〔2020〕25号",
-    "国发[2021]1号",
-    "（2023）京01民终123号",
-    "(2019)最高法民申1234号之二",
-    "《红楼梦》第三回",
-]
-ENGLISH = [
-    "Article 12 of the Universal Declaration of Human Rights",
-    "Article 6(1)(f) of the GDPR",
-    "Art. 6 GDPR",
-    "Section 230 of the Communications Decency Act",
-    "18 U.S.C. § 1030(a)(2)",
-    "42 USC 1983",
-    "17 C.F.R. § 240.10b-5",
-    "Rule 10b-5",
-    "Civil Rights Act of 1964",
-    "Companies Act 2006, s. 172",
-    "Regulation (EU) 2016/679",
-    "347 U.S. 483 (1954)",
-    "Brown v. Board of Education",
-    "[1932] AC 562",
-    "Case C-131/12",
-    "§ 242 BGB",
-    "§ 823 Abs. 1 BGB",
-    "§§ 280, 281 BGB",
-]
-OTHER = [
-    "GB/T 1234-2020",
-    "GB 50016—2014",
-    "ISO/IEC 27001:2013",
-    "DIN EN ISO 9001",
-    "RFC 2119",
-    "T/CECS 123-2021",
-    "10.1145/3292500.3330701",
-    "arXiv:2301.01234v2",
-]
-citation = st.sampled_from(CHINESE + ENGLISH + OTHER)
+CITED: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("citations.toml").read_text("utf-8"))
+citation = st.sampled_from([text for texts in CITED.values() for text in texts])
 
 
-@pytest.mark.parametrize("text", [*CHINESE, *OTHER])
+@pytest.mark.parametrize("text", [*CITED["zh"], *CITED["both"]])
 @pytest.mark.parametrize("frame", ["{}", "根据{}，应当赔偿。", "我觉得{}的规定很清楚", "引用：{}。", "（{}）"])
 def test_a_citation_in_chinese_text_is_found_as_it_stands(text: str, frame: str) -> None:
     assert find_citations(frame.format(text)) == [text]
 
 
-@pytest.mark.parametrize("text", [*ENGLISH, *OTHER])
+@pytest.mark.parametrize("text", [*CITED["en"], *CITED["both"]])
 @pytest.mark.parametrize("frame", ["{}", "It follows from {} that he must pay.", "Cited: {}.", "You know ({}), right?"])
 def test_a_citation_in_english_text_is_found_as_it_stands(text: str, frame: str) -> None:
     assert find_citations(frame.format(text)) == [text]
