@@ -1,10 +1,12 @@
-"""The review queue in a browser: by keyboard, in place, in both languages (M6)."""
+"""What waits for decisions, in a browser: the queue by keyboard, and the profile beside its proposals."""
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.accounts.models import User
@@ -13,10 +15,11 @@ from apps.memory.judge.known import list_known_memories
 from apps.memory.judge.types import Relation, Verdict
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.profile.document import ProposedSection
+from apps.profile.models import UserProfile
+from apps.profile.services import propose_sections, update_profile
 from tests.e2e.panel.conftest import Inspect, OpenPanel
 from tests.panel.waiting import NOW, wait_atomic, wait_long_term, wait_profile
-
-pytestmark = pytest.mark.spec("M6")
 
 
 @pytest.fixture
@@ -46,6 +49,7 @@ def waiting(mei: User) -> dict[str, LongTermMemory | AtomicMemory]:
 
 
 @pytest.mark.journey
+@pytest.mark.spec("M6")
 def test_deciding_by_keyboard(
     open_panel: OpenPanel, inspect: Inspect, mei: User, waiting: dict[str, LongTermMemory]
 ) -> None:
@@ -81,3 +85,30 @@ def test_deciding_by_keyboard(
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
+
+
+@pytest.mark.spec("M5")
+def test_the_profile_is_read_edited_and_decided(open_panel: OpenPanel, inspect: Inspect, mei: User) -> None:
+    now = timezone.now()
+    texts = {"background": "律师，在上海工作", "sections": {"宠物": "豆豆，三岁"}}
+    for days, changes in ((3, texts), (2, {"background": "律师，在杭州工作"})):
+        update_profile(user=mei, changes=changes, now=now - timedelta(days=days))
+    propose_sections(user=mei, proposals=[ProposedSection("background", "在苏州工作", None, now)], now=now)
+    page = open_panel(mei, "/admin/profile/")
+    inspect(page, "document")
+    page.get_by_role("link", name=re.compile("^编辑.*宠物")).click()
+    page.get_by_role("textbox", name="宠物").fill("豆豆，四岁\n喜欢晒太阳")
+    inspect(page, "editor")
+    page.get_by_role("button", name="保存").click()
+    expect(page.locator(".profile-section__text", has_text="喜欢晒太阳")).to_be_visible()
+    page.get_by_role("button", name="撤销").click()
+    expect(page.locator(".profile-section__text", has_text="豆豆，三岁")).to_be_visible()
+    page.get_by_role("button", name="接受", exact=True).click()
+    expect(page.get_by_role("group", name="提议")).to_have_count(0)
+    profile = UserProfile.objects.get(user=mei)
+    assert profile.sections["宠物"] == "豆豆，三岁"
+    assert "苏州" in profile.background
+    assert page.title().startswith("画像")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name=re.compile("^恢复.*1$")).click()
+    expect(page.locator(".profile-section__text", has_text="在上海工作")).to_be_visible()
