@@ -25,15 +25,6 @@ WORDS = {
     },
 }
 
-DROP = """async ({ name, text }) => {
-    const data = new DataTransfer();
-    data.items.add(new File([text], name, { type: "text/plain" }));
-    const target = document.querySelector("#messages");
-    for (const type of ["dragenter", "dragover", "drop"]) {
-        target.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
-    }
-}"""
-
 
 def list_violations(chat: ChatPage) -> list[str]:
     found = Axe().run(chat.page).response["violations"]
@@ -81,9 +72,9 @@ def test_files_are_attached_and_read_by_the_model(
 
 
 def test_a_dropped_text_is_attached_and_a_dropped_export_is_imported(chat: ChatPage) -> None:
-    chat.page.evaluate(DROP, {"name": "notes.md", "text": "# Notes"})
+    chat.drop("notes.md", b"# Notes")
     expect(chat.page.locator("#attachments li")).to_have_text(["notes.md"])
-    chat.page.evaluate(DROP, {"name": "export.json", "text": "[]"})
+    chat.drop("export.json", b"[]")
     expect(chat.page.locator("#import")).to_be_visible()
     expect(chat.page.locator("#attachments li")).to_have_count(1)
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Route, expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from tests.e2e.chat_page import ChatPage, turn_answer
+from tests.e2e.chat_page import ChatPage, talk, turn_answer
 from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
 
@@ -185,18 +185,7 @@ def test_a_session_is_deleted_after_asking(chat: ChatPage) -> None:
 
 
 def test_a_long_history_opens_at_its_end_and_grows_upwards(open_chat: Callable[..., ChatPage], mei: User) -> None:
-    session = Session.objects.create(user=mei, title="很长的对话", last_position=120)
-    Message.objects.bulk_create(
-        Message(
-            session=session,
-            user=mei,
-            role="user" if number % 2 else "assistant",
-            content=f"第 {number} 条",
-            position=number,
-            create_time=timezone.now(),
-        )
-        for number in range(1, 121)
-    )
+    session = talk(mei, "很长的对话", *(f"第 {number} 条" for number in range(1, 121)))
     chat = open_chat(f"/s/{session.id}")
     expect(chat.messages).to_have_count(50)
     expect(chat.replies.last.locator(".markdown")).to_have_text("第 120 条")

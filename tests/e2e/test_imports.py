@@ -26,16 +26,6 @@ from tests.doors.imports.samples import (
 )
 from tests.e2e.chat_page import ChatPage
 
-DROP = """
-([name, bytes]) => {
-  const data = new DataTransfer();
-  data.items.add(new File([new Uint8Array(bytes)], name));
-  for (const kind of ["dragenter", "dragover", "drop"]) {
-    document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
-  }
-}
-"""
-
 
 def work() -> None:
     """What a worker does."""
@@ -80,7 +70,7 @@ def test_a_file_can_be_dropped_anywhere_and_progress_survives_a_reload(chat: Cha
     for number in range(60):
         conversation = copy.deepcopy(CHATGPT_CONVERSATION)
         conversations.append(conversation | {"conversation_id": f"c{number}", "title": f"会话 {number}"})
-    chat.page.evaluate(DROP, ["conversations.json", list(as_json(conversations))])
+    chat.drop("conversations.json", as_json(conversations))
     dialog = chat.page.locator("#import")
     expect(dialog).to_contain_text("会话 0")
     dialog.get_by_role("button", name="导入", exact=True).click()

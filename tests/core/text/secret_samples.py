@@ -83,25 +83,6 @@ def password(random: Random) -> str:
     return word + digits(random, random.randint(1, 4)) + random.choice(["", "!", "#", "@x"])
 
 
-WORDS = [
-    "ocean",
-    "tiger",
-    "maple",
-    "silent",
-    "river",
-    "orbit",
-    "candle",
-    "velvet",
-    "rocket",
-    "lemon",
-    "winter",
-    "garden",
-    "puzzle",
-    "magnet",
-    "forest",
-    "pepper",
-]
-
 # By kind: how the value is made. The texts in English and Chinese around it are in the table.
 TEXTS = tomllib.loads(Path(__file__).with_name("secret_texts.toml").read_text("utf-8"))
 SECRETS: dict[str, Callable[[Random], str]] = {
@@ -153,7 +134,7 @@ SECRETS: dict[str, Callable[[Random], str]] = {
     "passport": lambda r: r.choice("EGPX") + digits(r, 8),
     "cpf": lambda r: cpf.format((lambda b: b + cpf._calc_check_digits(b))(digits(r, 9))),
     "other_identity": lambda r: digits(r, 9),
-    "recovery_phrase": lambda r: " ".join(r.choice(WORDS) for _ in range(12)),
+    "recovery_phrase": lambda r: " ".join(r.choice(TEXTS["words"]) for _ in range(12)),
 }
 
 
