@@ -1,9 +1,10 @@
-"""People in the panel: accounts, services and their end users; deactivating, deleting, and no word of a password."""
+"""People in the panel: accounts, services and their end users; deactivating, deleting, passwords, failed logins."""
 
 from __future__ import annotations
 
 import base64
 import json
+from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -11,9 +12,11 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from apps.accounts.models import ApiToken, User
+from apps.accounts.models import ApiToken, LoginAttempt, User
 from apps.accounts.services.erasure import deactivate, delete_account
+from apps.accounts.services.login_lockout import admit_attempt
 from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.conversations.models import Message, Session
 from apps.core.errors import Conflict
@@ -300,3 +303,57 @@ def test_no_page_shows_anything_of_a_password(client: Client, mei: User, may_cha
         client.post(page_of(mei), {"username": "mei", "is_active": "on", "email": "mei@example.org"})
         mei.refresh_from_db()
         assert (mei.email, mei.check_password("blue horse 99")) == ("mei@example.org", True)
+
+
+ATTEMPTS = "/admin/accounts/loginattempt/"
+
+
+def fail(username: str, address: str, *, times: int, minutes_ago: int = 0) -> LoginAttempt:
+    for _ in range(times):
+        admit_attempt(username=username, address=address, now=timezone.now() - timedelta(minutes=minutes_ago))
+    return LoginAttempt.objects.get(username=username, ip_address=address)
+
+
+@pytest.fixture
+def keeper(client: Client) -> User:
+    """Staff who may change accounts, before the browser."""
+    user = User.objects.create_user("keeper", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="change_user"))
+    client.force_login(user)
+    return user
+
+
+@pytest.mark.spec("M7")
+def test_staff_see_attempts_and_lockouts(client: Client) -> None:
+    fail("mei", "198.51.100.7", times=5)
+    fail("mei", "203.0.113.5", times=1)
+    fail("lin", "2001:db8::", times=4, minutes_ago=60)
+    client.force_login(User.objects.create_user("tang", is_staff=True))
+    page = client.get(ATTEMPTS).content.decode()
+    for words in ("Locked out", "15 more minutes", "counted", "over", "2001:db8::/64"):
+        assert words in page
+    assert "Unlock" not in page
+    assert [row.username for row in client.get(ATTEMPTS, {"q": "lin"}).context["cl"].result_list] == ["lin"]
+    locked = client.get(ATTEMPTS, {"state": "locked"}).context["cl"].result_list
+    assert [row.ip_address for row in locked] == ["198.51.100.7"]
+
+
+@pytest.mark.spec("M7")
+def test_one_is_unlocked_on_its_page_and_several_by_the_action(client: Client, keeper: User) -> None:
+    first, second = (fail(name, "198.51.100.7", times=5) for name in ("mei", "lin"))
+    address = reverse("admin:accounts_loginattempt_delete", args=[first.pk])
+    assert "Unlock?" in client.get(address).content.decode()
+    assert client.post(address, {"post": "yes"}, follow=True).redirect_chain == [(ATTEMPTS, 302)]
+    assert [*LoginAttempt.objects.all()] == [second]
+    body = {"action": "unlock_selected", "_selected_action": [second.pk]}
+    assert "1 entry was unlocked." in client.post(ATTEMPTS, body, follow=True).content.decode()
+    assert not LoginAttempt.objects.exists()
+
+
+@pytest.mark.spec("M7")
+def test_who_may_not_change_accounts_unlocks_nobody(client: Client) -> None:
+    attempt = fail("mei", "198.51.100.7", times=5)
+    client.force_login(User.objects.create_user("tang", is_staff=True))
+    client.post(reverse("admin:accounts_loginattempt_delete", args=[attempt.pk]), {"post": "yes"})
+    client.post(ATTEMPTS, {"action": "unlock_selected", "_selected_action": [attempt.pk]})
+    assert LoginAttempt.objects.exists()

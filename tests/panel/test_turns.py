@@ -1,4 +1,4 @@
-"""The context inspector: a past turn, from what the model was told to what came of it (M6)."""
+"""Turns in the panel: the context inspector, from what the model was told to what came of it (M6), and strategies."""
 
 from __future__ import annotations
 
@@ -6,31 +6,34 @@ import uuid
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from apps.accounts.models import User
 from apps.accounts.services.people import update_settings
-from apps.chat.models import Turn
+from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Work
 from apps.memory.deletion import delete_memories
 from apps.memory.entries import create_memory
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import update_memory
-from tests.panel.conftest import browse
+from tests.panel.conftest import browse, read
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, call, call_tools
 
-pytestmark = [
-    pytest.mark.spec("M6"),
-    pytest.mark.long_except("test_the_phases_of_a_turn_follow_each_other"),
-]
+pytestmark = pytest.mark.long_except(
+    "test_the_phases_of_a_turn_follow_each_other", "test_who_has_no_permission_reads_the_table_only"
+)
 
 
 def url(reply: str | uuid.UUID) -> str:
     return f"/admin/chat/turn/{reply}/change/"
 
 
+@pytest.mark.spec("M6")
 def test_a_turn_with_everything_takes_few_queries_and_shows_it(
     alice: ApiClient, model: ScriptedModel, django_assert_max_num_queries: Any
 ) -> None:
@@ -57,6 +60,7 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
         assert word in text, word
 
 
+@pytest.mark.spec("M6")
 def test_what_was_deleted_shows_as_deleted(alice: ApiClient, model: ScriptedModel) -> None:
     everything = Everything(alice, model)
     delete_memories(LONG_TERM, user=alice.user, ids=[everything.memory.id], now=timezone.now())
@@ -66,6 +70,7 @@ def test_what_was_deleted_shows_as_deleted(alice: ApiClient, model: ScriptedMode
 
 
 @pytest.mark.spec("E3")
+@pytest.mark.spec("M6")
 def test_the_mood_of_the_message_before_explains_the_strategy(alice: ApiClient, model: ScriptedModel) -> None:
     session = alice.new_session()
     emotions = [("sad", 0.9), ("happy", 0.3), ("neutral", 0.9)]
@@ -85,6 +90,7 @@ def test_the_mood_of_the_message_before_explains_the_strategy(alice: ApiClient, 
     assert ways == [(None, second), (first, third), (second, None)]
 
 
+@pytest.mark.spec("M6")
 def test_the_phases_of_a_turn_follow_each_other(alice: ApiClient, model: ScriptedModel) -> None:
     reply = alice.say(alice.new_session(), "你好").raise_for_status().json()["assistant_message"]["id"]
     Turn.objects.update(timings={"opening_ms": 20.0, "context_ms": 15.0, "first_token_ms": 40.0, "model_ms": 80.0})
@@ -98,6 +104,7 @@ def test_the_phases_of_a_turn_follow_each_other(alice: ApiClient, model: Scripte
     assert page["total_ms"] == 100.0
 
 
+@pytest.mark.spec("M6")
 def test_what_came_of_the_message_and_what_is_left_to_do(alice: ApiClient, model: ScriptedModel) -> None:
     model.script(answer(entries=[{"category": "fact", "key": "居住地", "value": "上海"}]))
     turn = alice.say(alice.new_session(), "我住在上海").raise_for_status().json()
@@ -111,6 +118,7 @@ def test_what_came_of_the_message_and_what_is_left_to_do(alice: ApiClient, model
 
 
 @pytest.mark.spec("L9")
+@pytest.mark.spec("M6")
 def test_what_the_message_asked_of_the_memory_is_shown_with_what_became_of_it(
     alice: ApiClient, model: ScriptedModel
 ) -> None:
@@ -125,6 +133,7 @@ def test_what_the_message_asked_of_the_memory_is_shown_with_what_became_of_it(
 
 
 @pytest.mark.spec("L9")
+@pytest.mark.spec("M6")
 def test_a_reply_that_no_model_made_has_no_prompt(alice: ApiClient, model: ScriptedModel) -> None:
     turn = alice.say(alice.new_session(), "What do you remember about me?").raise_for_status().json()
     content = browse(alice.user).get(url(turn["assistant_message"]["id"])).content.decode()
@@ -133,6 +142,7 @@ def test_a_reply_that_no_model_made_has_no_prompt(alice: ApiClient, model: Scrip
 
 
 @pytest.mark.spec("T1", "M2")
+@pytest.mark.spec("M6")
 def test_tool_calls_are_shown_with_what_they_found(
     alice: ApiClient, model: ScriptedModel, django_assert_max_num_queries: Any
 ) -> None:
@@ -164,3 +174,75 @@ def test_tool_calls_are_shown_with_what_they_found(
     uses = browser.get(f"/admin/memory/longtermmemory/{found.id}/change/").content.decode()
     assert "found by a search" in uses
     assert url(turn["assistant_message"]["id"]) in uses
+
+
+STRATEGIES = "admin:chat_strategy"
+
+
+def form(emotion: str) -> dict[str, Any]:
+    return {"emotion": emotion, "category": "positive", "tone": "warm", "max_length": 200, "formality": "casual"}
+
+
+@pytest.mark.spec("E2")
+@pytest.mark.usefixtures("root")
+def test_an_emotion_is_kept_as_answers_are_looked_up(client: Client) -> None:
+    assert client.post(reverse(f"{STRATEGIES}_add"), form("Proud")).status_code == 302
+    assert Strategy.objects.filter(emotion="proud", tone="warm").exists()
+
+
+@pytest.mark.spec("E2", "E4")
+@pytest.mark.parametrize("emotion", ["unknown", "Unknown", "Happy", "very happy", ""])
+@pytest.mark.usefixtures("root")
+def test_an_emotion_that_could_not_be_told_from_another_is_refused(client: Client, emotion: str) -> None:
+    response = client.post(reverse(f"{STRATEGIES}_add"), form(emotion))
+    assert response.status_code == 200
+    assert list(response.context["adminform"].form.errors) == ["emotion"]
+    assert Strategy.objects.count() == 12
+
+
+@pytest.mark.spec("E2")
+@pytest.mark.usefixtures("root")
+def test_the_neutral_strategy_stays(client: Client) -> None:
+    assert client.post(reverse(f"{STRATEGIES}_delete", args=["neutral"]), {"post": "yes"}).status_code == 403
+    selected = {"action": "delete_selected", "_selected_action": ["neutral", "sad"], "post": "yes"}
+    client.post(reverse(f"{STRATEGIES}_changelist"), selected)
+    assert Strategy.objects.count() == 12
+
+
+def rows_of_form(**changes: Any) -> dict[str, Any]:
+    """The table as a browser sends it, with the row of `happy` changed."""
+    strategies = list(Strategy.objects.order_by("category", "emotion"))
+    data: dict[str, Any] = {"form-TOTAL_FORMS": len(strategies), "form-INITIAL_FORMS": len(strategies), "_save": "1"}
+    names = ("tone", "max_length", "use_memory", "proactive_question", "formality", "emoji_allowed")
+    for number, strategy in enumerate(strategies):
+        values = {name: getattr(strategy, name) for name in names}
+        values |= changes if strategy.emotion == "happy" else {}
+        data |= {f"form-{number}-{name}": value for name, value in values.items() if value is not False}
+        data[f"form-{number}-emotion"] = strategy.emotion
+    return data
+
+
+@pytest.mark.spec("E2", "M5")
+@pytest.mark.usefixtures("root")
+def test_rows_are_edited_in_the_table_and_told_in_words(client: Client) -> None:
+    page = reverse(f"{STRATEGIES}_changelist")
+    assert "Warm, casual, about 250 characters, with memories, asks follow-up questions" in read(client, page)
+    assert client.post(page, rows_of_form(max_length=120, emoji_allowed="on", use_memory=False)).status_code == 302
+    happy = Strategy.objects.get(emotion="happy")
+    assert (happy.max_length, happy.emoji_allowed, happy.tone) == (120, True, "warm")
+    assert "Warm, casual, about 120 characters, without memories, asks follow-up questions, uses emoji" in read(
+        client, page
+    )
+    refused = client.post(page, rows_of_form(max_length=0))
+    assert refused.status_code == 200
+    assert Strategy.objects.get(emotion="happy").max_length == 120
+
+
+@pytest.mark.spec("M7")
+@pytest.mark.usefixtures("root")
+def test_who_has_no_permission_reads_the_table_only(client: Client) -> None:
+    client.force_login(User.objects.create_user("tang", is_staff=True))
+    page = reverse(f"{STRATEGIES}_changelist")
+    assert "form-0-tone" not in read(client, page)
+    client.post(page, rows_of_form(max_length=1))
+    assert Strategy.objects.get(emotion="happy").max_length == 250
