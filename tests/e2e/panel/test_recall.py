@@ -49,9 +49,6 @@ def test_a_turn_is_looked_into(open_panel: OpenPanel, inspect: Inspect, alice: A
     expect(page).to_have_url(re.compile(everything.reply))
 
 
-HOSTILE = "<script>alert(1)</script> {{ 7 }} ]]> \u202e rtl "
-
-
 @pytest.fixture
 def memories(mei: User) -> None:
     now = datetime.now(UTC)

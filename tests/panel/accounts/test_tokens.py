@@ -149,7 +149,7 @@ def test_nobody_makes_a_token_for_somebody_else_without_permission(client: Clien
     assert make(client, user=User.objects.create_superuser(username="root")).status_code == 403
 
 
-LIST = "admin:doors_connectedapp_changelist"
+CONNECTED = "admin:doors_connectedapp_changelist"
 
 
 def connect(user: User, name: str = "Notebook", *, scopes: tuple[str, ...] = ("read", "write")) -> ConnectedApp:
@@ -167,12 +167,12 @@ def connect(user: User, name: str = "Notebook", *, scopes: tuple[str, ...] = ("r
 def test_what_is_connected_is_shown_with_what_it_may_do_and_since_when(client: Client, mei: User) -> None:
     connect(mei)
     connect(mei, "Reader", scopes=("read",))
-    page = client.get(reverse(LIST)).content.decode()
+    page = client.get(reverse(CONNECTED)).content.decode()
     for text in ("Notebook", "Reader", "Read and change", "Read only", "app.example, cursor:", "just now"):
         assert text in page
     assert "–" in page  # not used yet
     ConnectedApp.objects.update(last_used_at=timezone.now() - timedelta(days=2))
-    assert "2 days ago" in client.get(reverse(LIST)).content.decode().replace("\xa0", " ")
+    assert "2 days ago" in client.get(reverse(CONNECTED)).content.decode().replace("\xa0", " ")
 
 
 def test_disconnecting_ends_its_tokens_and_nobody_elses(client: Client, mei: User) -> None:
