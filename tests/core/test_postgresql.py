@@ -50,7 +50,7 @@ def test_without_a_database_the_answer_is_503_and_when_to_try_again(alice: ApiCl
         raise OperationalError("connection refused")
 
     alice.new_session()
-    monkeypatch.setattr("apps.chat.session_api.list_sessions", refuse)
+    monkeypatch.setattr("apps.chat.session_api.SessionsView.rows", staticmethod(refuse))
     response = alice.get("/chat/sessions")
     assert (response.status_code, response.json()["error"]["code"]) == (503, "unavailable")
     assert response.headers["Retry-After"] == "5"
