@@ -1,20 +1,30 @@
-"""What becomes of requests when the database's connections are gone."""
+"""What becomes of requests when the database's connections are gone; prepared statements, statistics, and Citus."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import NotSupportedError, OperationalError, connection, transaction
+from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.services.erasure import erase_user
+from apps.backup.postgresql import BackupError, Database
 from apps.conversations.models import Session
+from apps.conversations.recordings import record_turns
+from apps.conversations.sessions import create_session
+from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import is_database_away
 from apps.core.db import fetch_prepared, fetch_rows, insert_rows
 from apps.core.errors import Unavailable
 from apps.core.outages import describe_outage
 from apps.core.postgresql.base import DatabaseWrapper
+from apps.core.postgresql.statistics import ROWS, refresh_statistics
 from tests.support.http_server import ApiClient
 
 END_CONNECTIONS = """
@@ -40,7 +50,7 @@ def test_without_a_database_the_answer_is_503_and_when_to_try_again(alice: ApiCl
         raise OperationalError("connection refused")
 
     alice.new_session()
-    monkeypatch.setattr("apps.chat.session_api.list_sessions", refuse)
+    monkeypatch.setattr("apps.chat.session_api.SessionsView.rows", staticmethod(refuse))
     response = alice.get("/chat/sessions")
     assert (response.status_code, response.json()["error"]["code"]) == (503, "unavailable")
     assert response.headers["Retry-After"] == "5"
@@ -165,3 +175,80 @@ def test_rows_are_read_in_portions_by_a_cursor_of_the_server_in_transactions_onl
     rows = users.iterator(chunk_size=1)
     assert (next(rows), fetch_rows("SELECT count(*) FROM pg_cursors", {})) == ("Alice", [(0,)])
     assert list(rows) == ["小红"]
+
+
+TABLES = ["chat_session", "conversation"]
+
+
+@pytest.fixture
+def mei(transactional_db: None) -> Iterator[User]:
+    """Somebody with so many messages that the statistics are stale, and nobody else refreshes them."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE conversation SET (autovacuum_enabled = false)")
+        cursor.execute("ANALYZE chat_session, conversation")
+    user = User.objects.create_user("mei")
+    record_turns(
+        user=user,
+        session_id=create_session(user=user).id,
+        messages=[RecordedMessage(role="user", content=f"我喜欢 {number}") for number in range(ROWS + 1)],
+        idempotency_key=None,
+        now=timezone.now(),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+    yield user
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE conversation RESET (autovacuum_enabled)")
+
+
+@contextmanager
+def analyzed_elsewhere(table: str) -> Iterator[None]:
+    """Hold the lock of somebody who analyzes the table."""
+    with psycopg.connect(**connection.get_connection_params()) as other:
+        other.execute(f"LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE")
+        yield
+
+
+def count_estimated() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE oid = 'conversation'::regclass")
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.long
+def test_only_tables_that_were_filled_are_analyzed(mei: User) -> None:
+    assert count_estimated() == 0
+    assert refresh_statistics(TABLES) == ["conversation"]
+    assert count_estimated() == ROWS + 1
+    assert refresh_statistics(TABLES) == []
+
+
+@pytest.mark.long
+def test_whoever_is_at_the_table_already_is_not_waited_for(mei: User, caplog: pytest.LogCaptureFixture) -> None:
+    with analyzed_elsewhere("conversation"):
+        assert refresh_statistics(TABLES) == []
+    assert "statistics.not_refreshed" in caplog.text
+    assert count_estimated() == 0
+
+
+@pytest.mark.long
+@pytest.mark.spec("R3")
+def test_an_erasure_begins_with_it(mei: User) -> None:
+    assert erase_user(user=mei).deleted["conversation"] == ROWS + 1
+    assert count_estimated() == ROWS + 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_without_citus_the_command_says_so(options: list[str]) -> None:
+    with pytest.raises(CommandError, match=r"does not have Citus.*docs/deployment\.md"):
+        call_command("distribute", *options)
+
+
+def test_one_schema_of_a_database_is_no_backup_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parameters(_wrapper: DatabaseWrapper) -> dict[str, Any]:
+        return {"dbname": "jiyi", "options": "-c search_path=team_a,public"}
+
+    monkeypatch.setattr(DatabaseWrapper, "get_connection_params", parameters)
+    with pytest.raises(BackupError, match=r"one schema of its database"):
+        Database.of_django()

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-import json
+from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
+from apps.accounts.models import User
+from apps.conversations.models import Message, Session
+from tests.support.answers import answer
+
+DROP = """([name, bytes]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([new Uint8Array(bytes)], name, { type: "text/plain" }));
+  for (const type of ["dragenter", "dragover", "drop"]) {
+    const event = new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true });
+    document.querySelector("#messages").dispatchEvent(event);
+  }
+}"""
 FIND_SIDEWAYS_SCROLL = """
 () => [document.documentElement, ...document.querySelectorAll(".scroller, .details-body, .session-list")]
   .some((element) => element.scrollWidth > element.clientWidth + 1)
@@ -52,6 +65,10 @@ class ChatPage:
         expect(self.stored_replies).to_have_count(before + 1)
         return self.stored_replies.last.locator(".markdown")
 
+    def drop(self, name: str, data: bytes) -> None:
+        """Drop a file on the conversation."""
+        self.page.evaluate(DROP, [name, list(data)])
+
     def section(self, name: str) -> Locator:
         """A section of the panel beside the conversation."""
         return self.details.locator(f"[data-section={name}]")
@@ -66,14 +83,21 @@ class ChatPage:
 
 
 def turn_answer(response: str, *entries: dict[str, Any]) -> str:
-    """What a model answers in a turn (SPEC, E5), with the memory entries it proposes."""
-    return json.dumps(
-        {
-            "response": response,
-            "emotion": {"primary": "happy", "confidence": 0.9, "indicators": []},
-            "topic": None,
-            "context_variables": {},
-            "memory_update": {"should_store": bool(entries), "entries": list(entries)},
-        },
-        ensure_ascii=False,
+    """What a model answers happily in a turn, with the memory entries it proposes."""
+    return answer(response, emotion={"primary": "happy", "confidence": 0.9, "indicators": []}, entries=list(entries))
+
+
+def talk(user: User, title: str, *texts: str, **values: object) -> Session:
+    """Store a session in which this was said, an hour after the one before."""
+    begun = timezone.now() - timedelta(hours=100 - Session.objects.count())
+    session = Session.objects.create(
+        user=user, title=title, last_position=len(texts), created_at=begun, last_active_at=begun, **values
     )
+    Message.objects.bulk_create(
+        Message(
+            session=session, user=user, role="assistant" if number % 2 else "user", content=text,
+            position=number + 1, create_time=begun + timedelta(seconds=number),
+        )
+        for number, text in enumerate(texts)
+    )  # fmt: skip
+    return session

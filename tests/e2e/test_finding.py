@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 from playwright.sync_api import APIResponse, Locator, Route, expect
 
 from apps.accounts.models import User
-from apps.conversations.models import Message, Session
+from apps.conversations.models import Session
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
-from tests.e2e.chat_page import ChatPage
+from tests.e2e.chat_page import ChatPage, talk
 from tests.e2e.panel.conftest import list_violations
 
 LOOKS = pytest.mark.parametrize(
     ("language", "size", "dark"), [("zh-CN", (1440, 900), False), ("en-GB", (390, 780), True)], ids=["zh", "en-phone"]
 )
-
-
-def talk(user: User, title: str, *texts: str, **values: object) -> Session:
-    """Store a session in which this was said, an hour after the one before."""
-    begun = timezone.now() - timedelta(hours=100 - Session.objects.count())
-    session = Session.objects.create(
-        user=user, title=title, last_position=len(texts), created_at=begun, last_active_at=begun, **values
-    )
-    Message.objects.bulk_create(
-        Message(
-            session=session, user=user, role="assistant" if number % 2 else "user", content=text,
-            position=number + 1, create_time=begun + timedelta(seconds=number),
-        )
-        for number, text in enumerate(texts)
-    )  # fmt: skip
-    return session
 
 
 def open_palette(chat: ChatPage) -> Locator:
@@ -256,16 +238,22 @@ def test_a_session_is_renamed_where_its_title_stands(chat: ChatPage) -> None:
     expect(chat.draft).to_be_focused()
 
 
-def test_a_title_stays_that_was_given_while_an_older_one_was_on_its_way(chat: ChatPage) -> None:
+def hold_answers(chat: ChatPage, count: int) -> list[tuple[Route, APIResponse]]:
+    """Keep back the first answers about a session, which are noted here."""
     held: list[tuple[Route, APIResponse]] = []
 
     def hold(route: Route) -> None:
-        if held or route.request.method != "GET":
+        if len(held) == count or route.request.method != "GET":
             route.continue_()
         else:
             held.append((route, route.fetch()))
 
     chat.page.route(re.compile(r"/chat/sessions/[0-9a-f-]{36}$"), hold)
+    return held
+
+
+def test_a_title_stays_that_was_given_while_an_older_one_was_on_its_way(chat: ChatPage) -> None:
+    held = hold_answers(chat, 1)
     chat.say("你好")
     link = chat.sessions.get_by_role("link")
     expect(link).to_have_count(1)
@@ -305,15 +293,7 @@ def test_a_title_stays_that_was_given_while_its_conversation_was_loading(chat: C
 
 
 def test_a_title_is_typed_to_its_end_while_the_list_changes(chat: ChatPage) -> None:
-    held: list[tuple[Route, APIResponse]] = []
-
-    def hold(route: Route) -> None:
-        if len(held) == 2 or route.request.method != "GET":
-            route.continue_()
-        else:
-            held.append((route, route.fetch()))
-
-    chat.page.route(re.compile(r"/chat/sessions/[0-9a-f-]{36}$"), hold)
+    held = hold_answers(chat, 2)
     chat.say("你好")
     wait_until_in_page(chat, lambda: len(held) == 2)  # at the reply's start, and at its end
     link = chat.sessions.get_by_role("link")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Request, expect
@@ -12,48 +13,8 @@ from tests.e2e.chat_page import ChatPage, read_clipboard, turn_answer
 from tests.e2e.panel.conftest import list_violations
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
-LONG_LINE = "total = sum(order.price * order.quantity for order in orders if order.customer == customer and order.paid)"
-RICH = f"""# 计划
-
-**重点：**先做`最小`版本，见[说明][1]。
-
-| 步骤 | 天数 | 负责人 | 备注 | 状态 | 结果 |
-|---|--:|:-:|---|---|---|
-| 设计 | 2 | 小林 | 与客户确认全部需求之后再开始 | 完成 | **好** |
-| 开发 | 10 | Alex | 每天合并一次，每周给客户看一次 | 进行中 | ~~差~~ |
-
-## 任务
-
-- [x] 写下需求
-- [ ] 估算成本
-  - 人力
-  - 服务器
-
-1. 甲
-2. 乙
-
-> 引用
-> - 里面的列表
-
-面积是 $A = \\pi r^2$，价格是 $5 和 $6。
-
-$$
-x = \\frac{{-b \\pm \\sqrt{{b^2 - 4ac}}}}{{2a}}
-$$
-
-```python
-# 只算付了款的
-def total_of(customer, orders):
-    {LONG_LINE}
-    return f"{{total:.2f}}"
-```
-
-```html
-<p class="note">不是标记</p>
-```
-
-[1]: https://example.org/about
-"""
+REPLIES = Path(__file__).parent / "markdown"
+RICH, HOSTILE = ((REPLIES / f"{name}.md").read_text("utf-8") for name in ("rich", "hostile"))
 CONTRAST = """(code) => {
   const luminance = (color) => {
     const [r, g, b] = color.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255)
@@ -173,36 +134,6 @@ def test_code_is_highlighted_and_copied_with_the_keyboard(show: Callable[[str], 
     expect(first.get_by_role("status")).to_have_text("已复制")
     assert read_clipboard(chat.page) == source
     expect(copy).to_be_visible()
-
-
-HOSTILE = r"""<img src=x onerror="document.title='pwned'"> <svg onload=alert(1)><style>*{display:none}</style>
-
-<iframe src="https://evil.test/"></iframe>
-<form action="https://evil.test/"><input name=a></form>
-
-[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](data:text/html,x) [d](vbscript:x) [e](&#106;avascript:alert(1))
-[f][1] <javascript:alert(1)> [g](https://e.test/"onmouseover="alert(1)) [h](/api/logout)
-
-![pixel](https://evil.test/pixel.png) ![inner](data:image/svg+xml,x) ![](https://evil.test/"onerror="alert(1))
-
-$\href{javascript:alert(1)}{x}$ $\includegraphics{https://evil.test/x.png}$ $\htmlId{draft}{x}$
-$\htmlStyle{color:red}{x}$
-$\color{red"onload="alert(1)}x$ $\text{<img src=x onerror=alert(1)>}$
-
-```"><script>alert(1)</script>
-</code></pre><script>alert(1)</script>
-```
-
-```html
-<script>document.title='pwned'</script>
-```
-
-| <script> | `</td><script>` |
-|---|---|
-| <b onclick=alert(1)>x</b> | ![p](https://evil.test/p.png) |
-
-[1]: javascript:alert(1)
-"""
 
 
 def test_hostile_markup_and_links_do_nothing(show: Callable[[str], Locator], chat: ChatPage) -> None:

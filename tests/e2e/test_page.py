@@ -1,17 +1,21 @@
-"""The page as such: log-in, languages, themes, phones, keys, and text that means harm."""
+"""The pages as such: log-in, languages, themes, phones, keys, text that means harm, a full disk; and the API's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
+import pytest
 from django.contrib.sessions.models import Session as LogIn
-from playwright.sync_api import BrowserContext, Route, expect
+from playwright.sync_api import BrowserContext, Page, Request, Route, expect
 
 from apps.accounts.models import User
+from apps.accounts.services.people import create_token
 from apps.conversations.models import Message
 from tests.e2e.chat_page import ChatPage, turn_answer
 from tests.e2e.conftest import PASSWORD
+from tests.support.full_disk import full_disk
 from tests.support.scripted_model import ScriptedModel
 
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>\u202egnirts\u202c"
@@ -199,3 +203,68 @@ def test_hostile_text_is_text(chat: ChatPage, model: ScriptedModel) -> None:
     assert chat.page.locator("#messages img, #messages script, #details b:text('粗'), #sidebar script").count() == 0
     assert "pwned" not in (chat.page.title().removeprefix(Message.objects.get(role="user").session.title))
     assert not chat.has_sideways_scroll()
+
+
+@pytest.mark.parametrize(
+    ("options", "title"),
+    [
+        ({"language": "en-GB"}, "No space left"),
+        ({"language": "zh-CN", "size": (390, 844), "dark": True}, "存储空间已满"),
+    ],
+    ids=["en", "zh"],
+)
+def test_a_page_says_so_in_the_language_of_the_browser_and_trying_again_helps(
+    new_context: Callable[..., BrowserContext], mei: User, options: dict[str, Any], title: str
+) -> None:
+    page = new_context(**options).new_page()
+    page.goto("/login")
+    page.locator("#id_username").fill(mei.username)
+    page.locator("#id_password").fill(PASSWORD)
+    with full_disk("django_session"):
+        page.locator("form.fields button").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+    page.locator("a.primary").click()
+    expect(page.locator("#id_username")).to_be_visible()
+
+
+LIST_SESSIONS = "#operations-Conversations-list_sessions"
+
+
+def open_docs(context: BrowserContext) -> Page:
+    page = context.new_page()
+    page.goto("/api/docs")
+    expect(page.locator(LIST_SESSIONS)).to_be_visible()
+    return page
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_follows_the_colour_scheme_and_asks_no_other_site(
+    new_context: Callable[..., BrowserContext], dark: bool
+) -> None:
+    requests: list[Request] = []
+    context = new_context(dark=dark)
+    context.on("request", lambda request: requests.append(request))
+    page = open_docs(context)
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, background.removeprefix("rgb(").removesuffix(")").split(", ")))
+    assert (brightness < 200) == dark
+    expect(page.locator(LIST_SESSIONS)).to_contain_text("List sessions")
+    expect(page.locator("#operations-tag-Long-term_memory")).to_contain_text("What is known about a person")
+    assert {request.url.split("/")[2] for request in requests if request.url.startswith("http")} == {
+        page.url.split("/")[2]
+    }
+
+
+def test_an_operation_is_tried_out_with_a_token(new_context: Callable[..., BrowserContext], mei: User) -> None:
+    page = open_docs(new_context())
+    page.locator(".auth-wrapper .authorize").click()
+    form = page.locator(".auth-container").filter(has_text="(http, Bearer)").locator("form")
+    form.get_by_role("textbox").fill(create_token(user=mei))
+    form.get_by_role("button", name="Apply credentials").click()
+    page.get_by_role("button", name="Close").first.click()
+
+    create = page.locator("#operations-Conversations-create_session")
+    create.locator(".opblock-summary-control").click()
+    create.get_by_role("button", name="Execute").click()
+    expect(create.locator(".live-responses-table .response").first).to_contain_text("201")
+    expect(create.locator(".live-responses-table")).to_contain_text("Dinner on Friday")

@@ -14,9 +14,9 @@ from apps.accounts.services.people import update_settings
 from apps.accounts.spaces import create_space
 from apps.conversations.models import Session
 from apps.memory.models import AtomicMemory
-from tests.e2e.chat_page import ChatPage
+from tests.e2e.chat_page import ChatPage, talk
 from tests.e2e.panel.conftest import list_violations
-from tests.e2e.test_finding import open_palette, options, talk
+from tests.e2e.test_finding import open_palette, options
 
 WORDS: dict[str, dict[str, str]] = {
     "zh-CN": {

@@ -1,3 +1,7 @@
+"""Where an installation keeps its data, and how much memory it is given."""
+
+from __future__ import annotations
+
 import os
 import sys
 from pathlib import Path
@@ -9,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from redis import ConnectionPool
 
 from apps.embedded.layout import DataLayout, Home, broker_url, database_url, redis_url
+from apps.embedded.machine import Sizes, choose_sizes, read_memory
 
 FOLDERS = ["/srv/jiyi/.data", "/srv/我的 数据/a+b%20c"]
 
@@ -97,3 +102,49 @@ def test_sockets_lie_in_the_data_folder_as_long_as_their_path_is_short_enough() 
 def test_the_length_of_a_socket_path_counts_bytes_not_characters() -> None:
     assert DataLayout.at("/" + "记" * 26).sockets.name == "sockets"
     assert DataLayout.at("/" + "记" * 27).sockets.parent == Path("/tmp")
+
+
+@pytest.mark.parametrize(
+    ("gibibytes", "sizes"),
+    [
+        (512, Sizes(shared_buffers=4096, model_workers=2, child_memory=1_000_000)),
+        (16, Sizes(shared_buffers=2048, model_workers=2, child_memory=1_000_000)),
+        (1.5, Sizes(shared_buffers=192, model_workers=2, child_memory=1_000_000)),
+        (1, Sizes(shared_buffers=64, model_workers=1, child_memory=600_000)),
+    ],
+)
+def test_what_is_started_depends_on_the_memory(gibibytes: float, sizes: Sizes) -> None:
+    assert choose_sizes(int(gibibytes * 2**30)) == sizes
+
+
+GROUPS = {
+    "own group, version 2": ("0::/a/b", {"a/b/memory.max": "1000", "a/memory.max": "max"}),
+    "group around it, version 2": ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "1000"}),
+    "own group, version 1": ("1:cpu:/c\n4:memory:/a/b\n0::/", {"memory/a/b/memory.limit_in_bytes": "1000"}),
+    "container shown as the root": ("0::/", {"memory.max": "1000"}),
+    "container with the host's path": ("4:memory:/docker/1", {"memory/memory.limit_in_bytes": "1000"}),
+}
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_the_memory_is_what_control_groups_allow(case: str, tmp_path: Path) -> None:
+    own, limits = GROUPS[case]
+    (tmp_path / "cgroup").write_text(own + "\n")
+    for name, limit in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(limit + "\n")
+    assert read_memory(tmp_path, tmp_path / "cgroup") == 1000
+
+
+def test_the_memory_is_the_machines_where_nothing_limits_it(tmp_path: Path) -> None:
+    machine = read_memory(tmp_path, tmp_path / "none")
+    assert machine == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    (tmp_path / "cgroup").write_text("4:memory:/a\n")
+    (tmp_path / "memory" / "a").mkdir(parents=True)
+    (tmp_path / "memory" / "a" / "memory.limit_in_bytes").write_text(f"{2**63 - 4096}\n")  # what version 1 calls none
+    assert read_memory(tmp_path, tmp_path / "cgroup") == machine
+
+
+def test_the_operator_may_give_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JIYI_MEMORY_MIB", "1")
+    assert read_memory(tmp_path, tmp_path / "none") == 2**20

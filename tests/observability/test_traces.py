@@ -1,22 +1,26 @@
-"""A turn and its job as one trace, without a word of anybody; and nothing of it while tracing is off.
-
-The quick tests trace this process; the long ones run a web process and a worker that send to a real collector.
-"""
+"""Metrics that alerts and the dashboard name; a turn and its job as one trace, without a word of anybody."""
 
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from django.test import Client
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import REGISTRY
+from prometheus_client.parser import text_string_to_metric_families
 
 import apps
 from apps.accounts.models import User
@@ -32,8 +36,73 @@ from tests.observability.receiver import Receiver, run_receiver
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.processes import wait_until
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import Json, ScriptedModel
 from tests.support.workers import PROJECT, run_worker
+
+pytestmark = pytest.mark.long_except(
+    "test_a_turn_is_one_trace_of_ids_and_numbers",
+    "test_a_job_belongs_to_the_trace_of_the_turn_that_left_it",
+    "test_an_error_is_told_by_its_name",
+    "test_a_log_line_names_its_span",
+    "test_while_it_is_off_a_span_is_nothing_and_opentelemetry_is_imported_in_one_place",
+    "test_a_collector_without_the_extra_is_a_warning",
+    "test_while_it_is_off_a_process_has_nothing_that_traces",
+    "test_one_trace_goes_from_the_web_process_to_the_worker",
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "deploy/prometheus/rules.yml"
+DASHBOARD = ROOT / "deploy/grafana/jiyi.json"
+
+_METRIC = re.compile(r"\b(?:jiyi|django|process)_\w+|\bup\b")
+_SERIES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
+_OF_PROMETHEUS = {"up"}
+
+
+def list_rules() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def list_expressions() -> Iterator[str]:
+    yield from (rule["expr"] for rule in list_rules())
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        yield from (target["expr"] for target in panel["targets"])
+
+
+@pytest.mark.django_db
+def test_every_metric_that_is_named_is_exported(client: Client) -> None:
+    answer = client.get("/metrics", headers={"host": "localhost"})
+    assert answer.status_code == 200  # those of requests are made with the first one
+    exported = {family.name + ending for family in REGISTRY.collect() for ending in _SERIES.get(family.type, ("",))}
+    named = {name for expression in list_expressions() for name in _METRIC.findall(expression)}
+    assert len(named) > 8
+    assert named - exported - _OF_PROMETHEUS == set()
+
+
+@pytest.mark.long
+def test_turns_are_measured(alice: ApiClient, model: ScriptedModel) -> None:
+    def read() -> dict[tuple[str, str], float]:
+        text = Client().get("/metrics", headers={"host": "localhost"}).content.decode()
+        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        return {
+            (sample.name, sample.labels.get("outcome") or sample.labels.get("reason") or ""): sample.value
+            for sample in samples
+            if sample.name.startswith("jiyi_turn") and "le" not in sample.labels
+        }
+
+    session, before = alice.new_session(), read()
+    alice.say(session, "你好").raise_for_status()
+    model.script(Json({"error": {"message": "no"}}, status=400))
+    assert alice.say(session, "再来").status_code >= 500
+    after = read()
+    grown = {name for name, value in after.items() if value > before.get(name, 0)}
+    assert {
+        ("jiyi_turn_seconds_count", "done"),
+        ("jiyi_turn_seconds_count", "failed"),
+        ("jiyi_turn_first_token_seconds_count", ""),
+    } <= grown
+    assert any(name == "jiyi_turn_failures_total" for name, _reason in grown)
+
 
 # A word of the person's that must not be in any trace.
 SECRET = "zebrafish"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.core.llm.types import PromptMessage, render_turn_block
-from tests.offline.prompts import ask, remember, render_prompt, stream_pieces
+from apps.offline.emotion import read_emotion
+from tests.offline.prompts import ask, read_pairs, remember, render_prompt, stream_pieces
 
 
 @pytest.mark.spec("E5")
@@ -63,3 +64,22 @@ def test_missing_and_unreadable_blocks_count_as_empty(blocks: str) -> None:
 def test_what_is_in_no_language_is_answered_in_that_of_the_conversation(message: str) -> None:
     earlier = (PromptMessage("user", "我住在上海"), PromptMessage("assistant", "好"))
     assert "我在听" in ask(message, earlier=earlier)["response"]
+
+
+# Emotions (E1), from a lexicon with negation and intensity
+
+
+@pytest.mark.spec("E1")
+def test_emotion_of_a_sentence() -> None:
+    expected = dict(read_pairs("emotions"))
+    assert {sentence: read_emotion(sentence).primary for sentence in expected} == expected
+
+
+def test_indicators_are_the_words_found_as_written() -> None:
+    assert read_emotion("I'm SAD and lonely").indicators == ("SAD", "lonely")
+    assert read_emotion("我好難過，很孤獨").indicators == ("難過", "孤獨")
+
+
+def test_a_stronger_word_makes_it_surer_and_a_weaker_one_less_sure() -> None:
+    slightly, plainly, very = (read_emotion(text).confidence for text in ("有点紧张", "紧张", "非常紧张"))
+    assert slightly < plainly < very <= 1

@@ -1,15 +1,20 @@
-"""Who is before the browser, and what an answer tells the page beside itself."""
+"""Who is before the browser, what they remember, and what an answer tells the page beside itself."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from apps.accounts.models import User
+from apps.memory.entries import create_memory
+from apps.memory.models import LongTermMemory
 from tests.support.factories import UserFactory
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -33,6 +38,12 @@ def browse(user: User) -> Client:
     browser = Client()
     browser.force_login(user)
     return browser
+
+
+def remember(
+    user: User, key: str, value: Any = "value", category: str = "fact", now: datetime = NOW, **fields: Any
+) -> LongTermMemory:
+    return create_memory(user=user, category=category, key=key, value=value, now=now, **fields)[0]
 
 
 def read(client: Client, address: str, **given: str) -> str:

@@ -1,10 +1,12 @@
-"""Two people and one of the staff at every address of the panel: what is one's is not there for the other (M7).
+"""Two people and one of the staff at every address of the panel: what is one's is not there for the other (M7), what
+an ordinary person reads is words, and however many rows there are, a list takes the same number of queries.
 
 The addresses are read from the site, so that a page added later is in these tests or fails them.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,18 +15,24 @@ from typing import Any
 import pytest
 from django.apps import apps as django_apps
 from django.contrib import admin
+from django.db import connection
 from django.test import Client, RequestFactory
-from django.urls import URLPattern, URLResolver
+from django.test.utils import CaptureQueriesContext
+from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, Setting, User
 from apps.accounts.services.people import get_or_create_end_user
 from apps.doors.mcp.oauth import record_connection, register_application
+from apps.memory.kinds import LONG_TERM
+from apps.memory.lifecycle import update_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin
 from tests.contracts.world import World, build_world, dump
-from tests.support.http_server import ApiClient
+from tests.support.everything import Everything
+from tests.support.http_server import ApiClient, HttpServer
 from tests.support.page_policy import list_faults
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.spec("M7")
 
@@ -298,3 +306,86 @@ def test_what_staff_change_for_somebody_who_is_gone_is_not_changed_for_themselve
     for page in ("settings", "profile/section", "transfer/confirm", "erasure"):
         assert staff.post(f"{_ROOT}{page}/?user=999999", {"memory.rag_top_n": "9"}).status_code == 404, page
     assert not Setting.objects.exists()
+
+
+# Words
+
+JSON = re.compile(r"""[\[{]\s*["'][^"']*["']\s*[:,\]]|\[\s*\]|\{\s*\}|["']\s*:\s*[\[{"'\d]""")
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+SEEN_OF_EACH = 6
+
+
+def read(page: str) -> str:
+    """The words on a page, as a person sees them. What was sent to the model word for word is folded."""
+    page = page[page.index('<div id="main"') :] if '<div id="main"' in page else page
+    page = re.sub(r'<pre class="layer__text".*?</pre>|<details class="whole">.*?</details>', " ", page, flags=re.DOTALL)
+    page = re.sub(r"<(script|style|template|textarea|select|noscript)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page)))
+
+
+@pytest.mark.long
+@pytest.mark.spec("M1", "M6")
+def test_no_page_shows_json_or_an_id(alice: ApiClient, model: ScriptedModel) -> None:
+    everything = Everything(alice, model)
+    value = {"深": ["红色"], "b": {"c": None}}
+    update_memory(
+        LONG_TERM, user=alice.user, memory_id=everything.memory.id, changes={"value": value}, now=timezone.now()
+    )
+    person = make_person(alice, "aaa bbb")
+    found, pages = {}, 0
+    for address in list_addresses():
+        if address.model and isinstance(find_page(address.model), StaffAdmin):
+            continue
+        urls = [person.fill(address)]
+        if address.model and address.parameters:
+            rows = list_rows(address.model, alice.user)[:SEEN_OF_EACH]
+            urls = [address.template.format(**dict.fromkeys(address.parameters, key)) for key in rows]
+        for url in urls:
+            answer = person.browser.get(url, person.ask(address))
+            if answer.status_code != 200 or answer.streaming or "html" not in answer["Content-Type"]:
+                answer.close()
+                continue
+            pages += 1
+            text = read(answer.content.decode())
+            for match in (*JSON.finditer(text), *ID.finditer(text)):
+                found[url] = text[max(0, match.start() - 60) : match.end() + 60]
+    assert found == {}
+    assert pages > 100
+
+
+# Queries
+
+MOST_QUERIES = 20
+GATHERING = ("index", "review", "memories_changelist", "timeline", "embeddings", "cost")
+
+
+def count_queries(browser: Client) -> dict[str, int]:
+    """Ask for the list of every table, and for pages that gather; return how many queries each takes."""
+    found = {}
+    lists = [f"{model._meta.app_label}_{model._meta.model_name}_changelist" for model in admin.site._registry]
+    for address in (reverse(f"admin:{name}") for name in [*lists, *GATHERING]):
+        with CaptureQueriesContext(connection) as captured:
+            response = browser.get(address)
+        if response.status_code == 200:
+            found[address] = sum("SAVEPOINT" not in query["sql"] for query in captured.captured_queries)
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.spec("M1", "M5")
+def test_the_number_of_queries_does_not_grow_with_the_rows(http_server: HttpServer) -> None:
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("staff"))
+
+    def make_people(*names: str) -> None:
+        for name in names:
+            with ApiClient(http_server, User.objects.create_user(name)) as client:
+                build_world(client, secret=f"紫罗兰 {name}")
+
+    make_people("alice", "bob")
+    few = count_queries(browser)
+    make_people("carol", "dave", "eve", "frank")
+    many = count_queries(browser)
+    assert len(many) > 5
+    assert few == many
+    assert max(many.values()) <= MOST_QUERIES

@@ -1,4 +1,4 @@
-"""Conversations in the admin site: nothing done there can break what a turn relies on."""
+"""Conversations and the embeddings of their messages in the panel: nothing done there breaks what a turn relies on."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.rounds import record_assistant_message
+from apps.conversations.sessions import create_session
 from apps.core.errors import ModelUnavailable
 from apps.memory.entries import create_memory
-from apps.memory.models import LongTermMemory
+from apps.memory.models import ConversationEmbedding, EmbeddingModel, LongTermMemory
+from apps.memory.vectors.memories import count_vectors
 from apps.memory.vectors.messages import prepare_embeddings, store_embeddings
 from apps.memory.working import record_form, update_working_memory
 from apps.panel import conversations as conversations_admin
-from tests.support.factories import SessionFactory
+from tests.panel.conftest import browse
+from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
 pytestmark = [
     pytest.mark.usefixtures("root"),
@@ -194,3 +197,51 @@ def test_somebody_elses_conversation_is_none(own: Client) -> None:
     other = SessionFactory.create(title="秘密")
     for url in (page_of(other), reverse("admin:conversations_session_change", args=["x"])):
         assert own.get(url).status_code == 404
+
+
+SAID = ["我下周要去大理度假", "公司的报销流程很麻烦", "My cat sleeps all day"]
+
+
+def say_all(user: User, *texts: str) -> Session:
+    """A session of messages with their vectors."""
+    session = create_session(user=user, title="假期", temporary=False)
+    rows = [
+        Message(session=session, user=user, role="user", content=text, position=number)
+        for number, text in enumerate(texts, start=1)
+    ]
+    store_embeddings(prepare_embeddings(Message.objects.bulk_create(rows)))
+    return session
+
+
+@pytest.mark.spec("M5")
+def test_vectors_are_counted_by_model_and_kind_of_one_person_or_all(client: Client) -> None:
+    user = UserFactory()
+    say_all(user, *SAID)
+    say_all(UserFactory(), "hello")
+    LongTermMemoryFactory(user=user)
+    (own,) = browse(user).get(reverse("admin:embeddings")).context["models"]
+    assert (own["state"], own["total"]) == ("active", 4)
+    assert [count for _label, count, _share in own["bars"]] == [3, 0, 0, 1, 0]
+    assert [round(share, 2) for _label, _count, share in own["bars"]] == [1, 0, 0, 0.33, 0]
+    assert client.get(reverse("admin:embeddings")).context["models"][0]["total"] == 5
+    assert client.get(reverse("admin:embeddings"), {"user": user.pk}).context["models"][0]["total"] == 4
+    assert browse(UserFactory()).get(reverse("admin:embeddings"), {"user": user.pk}).context["models"][0]["total"] == 0
+
+
+@pytest.mark.spec("V2")
+@pytest.mark.spec("M5")
+def test_a_re_embedding_is_told_as_a_share(client: Client) -> None:
+    user = UserFactory()
+    say_all(user, *SAID, "four")
+    building = EmbeddingModel.objects.create(name="next", state="building")
+    row = ConversationEmbedding.objects.first()
+    assert row is not None
+    row.pk, row._state.adding, row.model = None, True, building
+    row.id = ConversationEmbedding._meta.pk.get_default()
+    row.save()
+    active, made = client.get(reverse("admin:embeddings")).context["models"]
+    assert (active["progress"], made["name"], made["progress"], made["of"]) == (None, "next", 0.25, 4)
+    building.state = "retired"
+    building.save()
+    assert "1 old embeddings are being deleted" in client.get(reverse("admin:embeddings")).text
+    assert [(model.name, model.total) for model in count_vectors(user=user)][1] == ("next", 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -15,11 +15,11 @@ from apps.accounts.models import User
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session
 from apps.memory import kinds as memory_kinds
-from apps.memory.entries import record_entries
-from apps.memory.keyed import ProposedEntry
 from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.panel.memories.story import count_weeks
+from tests.panel.waiting import wait_long_term
+from tests.support.entries import NOW, entry, record
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 
 pytestmark = [
@@ -28,7 +28,6 @@ pytestmark = [
     pytest.mark.long_except("test_everything_is_told", "test_an_earlier_state_is_restored"),
 ]
 
-NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LONG_TERM, ATOMIC = "admin:memory_longtermmemory", "admin:memory_atomicmemory"
 
 
@@ -196,17 +195,9 @@ def test_superseding_by_a_new_value(client: Client, mei: User) -> None:
     assert client.post(path(memory, "supersede"), {"value": "x"}).status_code == 403
 
 
-def pending(user: User, key: str = "城市") -> LongTermMemory:
-    (update,) = record_entries(
-        user=user, entries=[ProposedEntry("fact", key, "北京", "inferred", 0.4)], session_id=None, message_id=None,
-        said_at=NOW, message_text="", auto_accept_confidence=0.7, now=NOW,
-    )  # fmt: skip
-    return LongTermMemory.objects.get(pk=update.id)
-
-
 @pytest.mark.parametrize(("decision", "status"), [("accept", "active"), ("reject", "rejected")])
 def test_deciding_about_what_waits(client: Client, mei: User, decision: str, status: str) -> None:
-    memory = pending(mei)
+    memory = wait_long_term(mei, "城市", "北京")
     shown = show(client, memory)
     assert "Waiting for review" in shown
     assert "below your auto-accept threshold" in shown
@@ -265,7 +256,7 @@ def test_many_uses_and_changes_take_no_more_queries(
     use(session, memory, times=min(count, 30))
     with django_assert_max_num_queries(20):
         assert client.get(path(memory)).status_code == 200
-    waiting = pending(mei, key="谁")
+    waiting = wait_long_term(mei, "谁", "北京")
     with django_assert_max_num_queries(20):
         assert client.get(path(waiting)).status_code == 200
 
@@ -274,11 +265,8 @@ def test_each_item_of_a_list_tells_its_origin_and_its_uses(client: Client, mei: 
     session = SessionFactory(user=mei)
     said = say(session, "I like tea", "Noted", "and jam", "Noted")
     for message, item, minutes in ((said[0], "tea", 0), (said[2], "jam", 5)):
-        record_entries(
-            user=mei, entries=[ProposedEntry(category="preference", key="likes", value=[item], mode="add")],
-            session_id=session.id, message_id=message.id, said_at=NOW + timedelta(minutes=minutes), message_text="",
-            auto_accept_confidence=0.5, now=NOW + timedelta(minutes=minutes),
-        )  # fmt: skip
+        likes = entry("likes", [item], category="preference", mode="add")
+        record(mei, likes, message=message, at=NOW + timedelta(minutes=minutes), text="", threshold=0.5)
         use(session, LongTermMemory.objects.get(user=mei, status="active"))
     memory = LongTermMemory.objects.get(user=mei, status="active")
     update_memory(

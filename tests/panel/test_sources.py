@@ -20,9 +20,8 @@ from apps.doors.models import ImportItem, PastImport
 from apps.memory.changes.records import Origin, changed_by
 from apps.memory.changes.undo import undo_operation
 from apps.memory.contexts import append_entry, create_context, get_context
-from apps.memory.entries import create_memory, record_entries
+from apps.memory.entries import create_memory
 from apps.memory.judge.review import accept_memory
-from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
@@ -32,6 +31,7 @@ from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary
+from tests.support.entries import entry, record
 from tests.support.factories import UserFactory
 from tests.support.judged import learn
 
@@ -48,19 +48,13 @@ def poison(user: User) -> Message:
     """A conversation that replaced a home, added a fact and a preference, and wrote the profile."""
     create_memory(user=user, category="fact", key="home", value="York", now=NOW - timedelta(days=9))
     session = Session.objects.create(user=user, title="A bad page")
+    said = "I moved to Evilville and bank at FirstBank"
     message = Message.objects.create(
-        session=session, user=user, role=Role.USER, content="I moved to Evilville and bank at FirstBank", position=1
+        session=session, user=user, role=Role.USER, content=said, position=1, create_time=NOW
     )
     with changed_by(origin=Origin.TURN, actor=None):
-        record_entries(
-            user=user,
-            entries=[ProposedEntry("fact", "home", "Evilville"), ProposedEntry("preference", "bank", "FirstBank")],
-            session_id=session.id,
-            message_id=message.id,
-            said_at=NOW,
-            message_text=message.content,
-            auto_accept_confidence=0.7,
-            now=NOW,
+        record(
+            user, entry("home", "Evilville"), entry("bank", "FirstBank", category="preference"), message=message, at=NOW
         )
     learn(user, "The user banks at FirstBank.", message=message)
     with changed_by(origin=Origin.EXTRACTION, actor=None):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
-from apps.memory.entries import record_entries
 from apps.memory.judge.types import JudgedStatement, KnownMemory, Said, Verdict
 from apps.memory.judge.verdicts import record_verdicts
-from apps.memory.keyed import ProposedEntry
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
 from apps.profile.services import propose_sections, update_profile
+from tests.support.entries import NOW, entry, record
 
-NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 _UNSURE = Verdict(confidence=0.5)
 
 
@@ -41,17 +39,8 @@ def wait_long_term(
 ) -> LongTermMemory:
     """A pending long-term memory, from a message if it was `said`."""
     message = say(user, said, at=at) if said else None
-    entry = ProposedEntry("preference", key, value, source="inferred", confidence=confidence, mode=mode)
-    (update,) = record_entries(
-        user=user,
-        entries=[entry],
-        session_id=message.session_id if message else None,
-        message_id=message.id if message else None,
-        said_at=at,
-        message_text=said,
-        auto_accept_confidence=0.7,
-        now=at,
-    )
+    proposed = entry(key, value, category="preference", source="inferred", confidence=confidence, mode=mode)
+    (update,) = record(user, proposed, message=message, at=at)
     return LongTermMemory.objects.get(id=update.id)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.text.citations import find_citations, list_missing
 from apps.summaries.drafting import fit_summary
-from tests.core.text.test_citations import CHINESE, ENGLISH, OTHER
+from tests.core.text.test_grounding import CITED
 
 pytestmark = pytest.mark.spec("S3", "S5")
 
@@ -58,9 +60,9 @@ def test_citations_that_take_more_than_the_limit_are_all_there_is() -> None:
 @pytest.mark.long
 @given(
     st.lists(
-        st.sampled_from([SENTENCE, "He must pay. ", "很" * 300, "\n", "Why? ", *CHINESE, *ENGLISH, *OTHER]), max_size=60
+        st.sampled_from([SENTENCE, "He must pay. ", "很" * 300, "\n", "Why? ", *chain(*CITED.values())]), max_size=60
     ),
-    st.lists(st.sampled_from([*CHINESE, *ENGLISH, *OTHER]), unique=True, max_size=14),
+    st.lists(st.sampled_from([*chain(*CITED.values())]), unique=True, max_size=14),
 )
 def test_every_citation_survives_and_the_limit_holds(pieces: list[str], citations: list[str]) -> None:
     fitted = fit_summary("".join(pieces), citations=citations)
@@ -69,7 +71,7 @@ def test_every_citation_survives_and_the_limit_holds(pieces: list[str], citation
     assert fit_summary(fitted, citations=citations) == fitted
 
 
-@given(st.lists(st.lists(st.sampled_from([*CHINESE, *ENGLISH]), max_size=4), min_size=1, max_size=5))
+@given(st.lists(st.lists(st.sampled_from([*CITED["zh"], *CITED["en"]]), max_size=4), min_size=1, max_size=5))
 def test_a_summary_of_summaries_keeps_what_the_first_one_cited(said: list[list[str]]) -> None:
     summary = ""
     for citations in said:

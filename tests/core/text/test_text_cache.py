@@ -60,6 +60,7 @@ KEPT_FOR_GOOD = {
     "apps/extraction/prompt.py:get_extraction_format": "whether what is sensitive is marked",
     "apps/core/text/commands.py:_patterns": "names of a data file",
     "apps/core/text/fold.py:get_converter": "a dictionary of scripts",
+    "apps/core/text/secret_shapes.py:_compile": "names of patterns of a data file",
     "apps/offline/attributes.py:_rejects": "a kind of value",
     "apps/offline/language.py:_fold_character": "a single character",
     "apps/offline/language.py:load_rules": "a data file",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -13,14 +12,12 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.entries import create_memory, record_entries
 from apps.memory.judge.review import reject_memory
-from apps.memory.keyed import ProposedEntry
 from apps.memory.kinds import ATOMIC
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
 from apps.panel.memories import lists
-from tests.panel.conftest import events, toast, undo
+from tests.panel.conftest import NOW, events, remember, toast, undo
 from tests.support.factories import UserFactory
 
 pytestmark = [
@@ -28,22 +25,8 @@ pytestmark = [
     pytest.mark.long_except("test_deleting_asks_first_and_is_final", "test_actions_pass_over_what_is_somebody_elses"),
 ]
 
-NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LIST = "/admin/memories/"
 ROWS = "/admin/memory/longtermmemory/"
-
-
-def remember(user: User, key: str, value: Any = "value", category: str = "fact", now: Any = NOW) -> LongTermMemory:
-    return create_memory(user=user, category=category, key=key, value=value, now=now)[0]
-
-
-def propose(user: User, key: str, value: str) -> UUID:
-    entry = ProposedEntry(category="fact", key=key, value=value, source="inferred", confidence=0.4, mode="replace")
-    (update,) = record_entries(
-        user=user, entries=[entry], session_id=None, message_id=None, said_at=NOW, message_text="",
-        auto_accept_confidence=0.7, now=NOW,
-    )  # fmt: skip
-    return update.id
 
 
 def post(client: Client, action: str, *memories: Any, query: str = "", **fields: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,10 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.entries import create_memory
 from apps.memory.lifecycle import create_atomic_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
-from tests.panel.conftest import events, toast
+from tests.panel.conftest import NOW, events, remember, toast
 from tests.support.factories import UserFactory
 
 pytestmark = [
@@ -24,13 +22,8 @@ pytestmark = [
     ),
 ]
 
-NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LIST = "/admin/memory/longtermmemory/"
 ATOMIC = "/admin/memory/atomicmemory/"
-
-
-def remember(user: User, key: str = "城市", value: Any = "上海", **fields: Any) -> LongTermMemory:
-    return create_memory(user=user, category="fact", key=key, value=value, now=NOW, **fields)[0]
 
 
 def form(memory: Any = None, **fields: Any) -> dict[str, Any]:
@@ -45,7 +38,7 @@ def errors(response: Any) -> dict[str, list[str]]:
 
 
 def test_the_editor_holds_the_memory_and_saves_only_what_changed(client: Client, mei: User) -> None:
-    memory = remember(mei, value=["上海", "北京"], confidence=0.876)
+    memory = remember(mei, "城市", ["上海", "北京"], confidence=0.876)
     editor = client.get(f"{LIST}{memory.id}/edit/")
     assert "- 上海\n- 北京" in editor.content.decode()
     data = form(memory, value='["上海",\r\n "北京"]', confidence="0.88", category="preference")
@@ -71,7 +64,7 @@ def test_the_editor_holds_the_memory_and_saves_only_what_changed(client: Client,
 def test_what_is_wrong_stands_beside_its_field_and_nothing_changes(
     client: Client, mei: User, change: dict[str, str], field: str, reason: str
 ) -> None:
-    memory = remember(mei)
+    memory = remember(mei, "城市", "上海")
     remember(mei, "taken")
     response = client.post(f"{LIST}{memory.id}/edit/", form(memory, **change))
     assert errors(response) == {field: [reason]}
@@ -80,7 +73,7 @@ def test_what_is_wrong_stands_beside_its_field_and_nothing_changes(
 
 
 def test_saving_over_somebody_elses_change_takes_a_second_look(client: Client, mei: User) -> None:
-    memory = remember(mei)
+    memory = remember(mei, "城市", "上海")
     stale = form(memory, value="广州")
     assert client.post(f"{LIST}{memory.id}/edit/", form(memory, value="北京")).status_code == 200
     response = client.post(f"{LIST}{memory.id}/edit/", stale)
@@ -146,7 +139,7 @@ def test_atomic_memories_are_edited_and_added(client: Client, mei: User) -> None
 
 @pytest.mark.spec("L7")
 def test_undo_is_a_post_and_tells_why_it_cannot(client: Client, mei: User) -> None:
-    memory = remember(mei)
+    memory = remember(mei, "城市", "上海")
     operation = str(Change.objects.get().operation)
     assert client.get("/admin/undo/", {"operations": operation}).status_code == 405
     client.post(f"{LIST}{memory.id}/edit/", form(memory, value="北京"))

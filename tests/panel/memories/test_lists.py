@@ -6,7 +6,7 @@ import io
 import json
 import uuid
 import zipfile
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,18 +20,13 @@ from apps.memory.kinds import LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, update_memory
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.panel.memories import lists
-from tests.panel.conftest import toast
+from tests.panel.conftest import NOW, remember, toast
 from tests.panel.memories.conftest import shown
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.spec("M1"), pytest.mark.long_except("test_a_row_shows_everything_and_text_as_text")]
 
-NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LIST = "/admin/memories/"
-
-
-def remember(user: User, key: str, value: Any = "value", category: str = "fact", now: Any = NOW, **fields: Any) -> Any:
-    return create_memory(user=user, category=category, key=key, value=value, now=now, **fields)[0]
 
 
 def keys(client: Client, **parameters: str) -> list[str]:
