@@ -25,7 +25,7 @@ from apps.offline.sentences import Sentence, make_sentence
 CONFIDENCE = 0.95
 _PROPER = ("name", "place", "employer")
 
-_CLAUSE = re.compile(r"(?:,|;| - |–|—| and (?=(?:i|my)\b)| but | because |,? so (?=i\b)|[.!:])\s*")
+_CLAUSE = re.compile(r"(?:,? and (?=(?:i|my)\b)|,? but |,? because |,? so (?=i\b)|,|;| - |–|—|[.!:])\s*")
 _WORD = re.compile(r"[a-z0-9]+")
 _ITEM = re.compile(r", | and |、|和|还有")
 _ARTICLE = re.compile(r"^(?:the |a |an |some |my |our )", re.IGNORECASE)
