@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,19 @@ import certifi
 import hypothesis
 import pytest
 from django.conf import settings
-from django.db import connections
+from django.db import connection, connections
 from django.utils import translation
 from redis import Redis
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
+from apps.core.db import release_connections
 from apps.embedded.layout import DataLayout, broker_url, redis_url
 from apps.embedded.servers import get_missing_servers
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.scripted_model import MODEL, ScriptedModel
 from tests.support.servers import copy_cluster, make_data_folder, remove_data_folder, run_servers
+from tests.support.workers import BLOCKED, Run
 
 pytest_plugins = ["tests.support.http_server", "tests.support.plugin", "tests.support.spec_report"]
 
@@ -143,3 +146,26 @@ def log(tmp_path: Path, servers: None) -> Iterator[Path]:
     Redis.from_url(settings.REDIS_URL).flushall()
     yield tmp_path / "workers.log"
     print((tmp_path / "workers.log").read_text())
+
+
+@pytest.fixture
+def run_until_blocked() -> Iterator[Run]:
+    """Start a function in a connection of its own; returns once it waits for a lock."""
+    with ThreadPoolExecutor(1) as pool:
+
+        def run(function: Callable[..., Any], **arguments: Any) -> Future[Any]:
+            def work() -> Any:
+                try:
+                    return function(**arguments)
+                finally:
+                    release_connections()
+
+            future = pool.submit(work)
+            with connection.cursor() as cursor:
+                while not future.done():
+                    cursor.execute(BLOCKED)
+                    if cursor.fetchone() != (0,):
+                        return future
+            pytest.fail(f"It did not have to wait: {future.exception() or future.result()}")
+
+        yield run

@@ -446,7 +446,7 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     "get_model": {"There is no such model": ("GET", "/v1/models/x", {})},
 }
 
-# What takes two requests at the same moment: see tests/memory/transfer.
+# What takes two requests at the same moment: see tests/memory/test_concurrency.py.
 RACES = {("import_memories", "Some of the memories were created at the same time")}
 
 

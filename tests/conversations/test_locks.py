@@ -15,8 +15,8 @@ from apps.conversations.rounds import close_round, reopen_round
 from apps.conversations.sessions import delete_session
 from apps.memory.models import WorkingMemory
 from apps.memory.working import count_turn, record_analysis, record_form
-from tests.conversations.conftest import Run
 from tests.support.factories import open_message
+from tests.support.workers import Run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.core.db import release_connections
-from apps.core.errors import Outdated
+from apps.core.errors import Conflict, Outdated
 from apps.memory.deletion import delete_all_memories
 from apps.memory.entries import create_memory
 from apps.memory.keyed import Action
@@ -21,9 +22,10 @@ from apps.memory.kinds import ATOMIC, LONG_TERM
 from apps.memory.lifecycle import create_atomic_memory, record_use, update_memory
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
+from apps.memory.transfer import import_memories
 from tests.support.entries import entry, record
 from tests.support.factories import LongTermMemoryFactory, UserFactory
-from tests.support.workers import run_together
+from tests.support.workers import Run, run_together
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 WRITERS = 8
@@ -156,3 +158,15 @@ def test_of_several_who_save_what_they_opened_together_one_is_first(user: User) 
     )
     assert sorted(saved) == [False] * (WRITERS - 1) + [True]
     assert AtomicMemory.objects.get(id=atomic.id).content == f"猫有{saved.index(True)}岁。"
+
+
+@pytest.mark.spec("M4")
+def test_an_id_that_another_import_takes_meanwhile_is_a_conflict(user: User, run_until_blocked: Run) -> None:
+    items = [{"id": str(uuid4()), "category": "fact", "key": "city", "value": "York"}]
+    given = {"kind": LONG_TERM, "items": items, "now": NOW}
+    with transaction.atomic():
+        import_memories(user=UserFactory.create(), **given)
+        other = run_until_blocked(import_memories, user=user, **given)
+    with pytest.raises(Conflict):
+        other.result()
+    assert LongTermMemory.objects.count() == 1

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,9 @@ from tests.support.scripted_model import MODEL, ScriptedModel
 
 PROJECT = Path(__file__).resolve().parents[2]
 QUEUES = "celery,embedding,model"
+
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+Run = Callable[..., "Future[Any]"]
 
 
 def database_url() -> str:

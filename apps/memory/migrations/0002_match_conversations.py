@@ -1,9 +1,9 @@
 from django.db import migrations
 
 # Up to `exact_rows` rows are compared one by one: nothing can be missed. So are those of a person whose vectors are not
-# all in the index (`apps.memory.vectors.indexing` puts those of large collections into it). Beyond, the index answers;
-# its iterative scan goes on until enough rows of this user are found (docs/retrieval.md has the measurements). Either
-# way the distance in the answer is computed from the full vectors, and a message in parts counts once.
+# all in the index (`apps.memory.vectors.embedders` puts those of large collections into it). Beyond, the index answers;
+# its iterative scan goes on until enough rows of this user are found (docs/models.md). Either way the distance in the
+# answer is computed from the full vectors, and a message in parts counts once.
 CREATE = """
 CREATE FUNCTION match_conversations(query_embedding vector, match_count integer, filter jsonb DEFAULT '{}')
 RETURNS TABLE (

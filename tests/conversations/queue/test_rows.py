@@ -36,8 +36,8 @@ from apps.conversations.queue import (
 )
 from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
-from tests.conversations.conftest import Run
 from tests.support.factories import SessionFactory
+from tests.support.workers import Run
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LONG_AFTER = datetime(9999, 1, 1, tzinfo=UTC)  # later than whatever the clock of the machine says
