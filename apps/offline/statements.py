@@ -60,10 +60,8 @@ def is_question(text: str) -> bool:
     sentences = list_sentences(text)
     if not sentences:
         return text.rstrip(" \"'”’)").endswith(("?", "？"))
-    last = sentences[-1]
-    clauses = [clause for clause in _load(last.language)["clause_end"].split(last.plain) if clause.strip()]
-    asked = last.plain.endswith("?") or any(_load(last.language)["asks"].search(one.strip()) for one in clauses[-1:])
-    return asked or any(one.plain.endswith("?") and _load(one.language)["own"].search(one.plain) for one in sentences)
+    own = (one for one in sentences if one.plain.endswith("?") and _load(one.language)["own"].search(one.plain))
+    return _ends_asking(sentences[-1]) or any(own)
 
 
 def points_back(text: str) -> bool:
@@ -76,11 +74,9 @@ def _is_telling(sentence: Sentence, *, follows: bool) -> bool:
     """Whether a sentence tells something of its writer's life. `follows`: it goes on from one that did."""
     if _is_out(sentence):
         return False
-    rules, plain = _load(sentence.language), sentence.plain
-    clauses = [clause for clause in map(str.strip, rules["clause_end"].split(plain)) if clause]
-    asked = plain.endswith("?") or any(rules["asks"].search(clause) for clause in clauses[-1:])
-    refused = False
-    for clause in clauses:
+    rules = _load(sentence.language)
+    asked, refused = _ends_asking(sentence), False
+    for clause in _split_clauses(sentence):
         own, specific = rules["own"].search(clause), rules["specific"].search(clause)
         if rules["asks"].search(clause) or rules["not_told"].search(clause):
             refused = bool(own) or rules["addresses"].search(clause) is not None
@@ -89,6 +85,16 @@ def _is_telling(sentence: Sentence, *, follows: bool) -> bool:
         elif _tells(clause, sentence, follows=follows, asked=asked):
             return True
     return False
+
+
+def _split_clauses(sentence: Sentence) -> list[str]:
+    clauses = map(str.strip, _load(sentence.language)["clause_end"].split(sentence.plain))
+    return list(filter(None, clauses))
+
+
+def _ends_asking(sentence: Sentence) -> bool:
+    asks = _load(sentence.language)["asks"]
+    return sentence.plain.endswith("?") or any(asks.search(clause) for clause in _split_clauses(sentence)[-1:])
 
 
 def _is_out(sentence: Sentence) -> bool:
